@@ -1,0 +1,97 @@
+# Everything a contributor runs. `make help` lists the targets; each does its own set-up in .venv and
+# needs nothing on the machine but Python >= 3.11 and make.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+
+FLIGHTS ?= january
+SEED ?= 1
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+TESTED := $(shell find src tests examples docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
+
+UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--no-emit-index-url --generate-hashes --no-header
+
+.PHONY: help venv runtime demo test test-pg check trace bench docs contracts lock clean
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Set-up ---------------------------------------------------------------------------------------------
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Seapost needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@$(PYTHON) -m venv $(VENV)
+
+# `make demo` needs only the runtime lock; the development lock holds the same pins and more.
+$(VENV)/.runtime: requirements/runtime.txt requirements/demo.txt pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV) (runtime)"
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/runtime.txt
+	@$(PIP) install --require-hashes --no-deps --no-build-isolation -r requirements/demo.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+	@echo "setting up $(VENV) (development)"
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@
+
+venv: $(VENV)/.dev ## Create or refresh .venv with everything for tests, checks and docs
+
+runtime: $(VENV)/.runtime
+
+# Work -----------------------------------------------------------------------------------------------
+
+demo: runtime ## A month of real flights through two consumers under a chaos loop (FLIGHTS=all, SEED=n)
+	@FLIGHTS=$(FLIGHTS) SEED=$(SEED) $(BIN)/python -m examples.flights
+
+test: venv ## Run every test on an embedded PostgreSQL (WORKERS=n, PYTEST_ARGS=...)
+	@mkdir -p build
+	@$(BIN)/python -m pytest -n $(WORKERS) --trace-json build/trace.json $(PYTEST_ARGS)
+
+test-pg: venv ## Run the database tests on the server named by SEAPOST_TEST_DSN
+	@test -n "$${SEAPOST_TEST_DSN:-}" || { echo "set SEAPOST_TEST_DSN=postgresql://user@host:5432/postgres" >&2; exit 2; }
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race
+
+check: venv ## Lint, format, types, import layers, sizes and SQL syntax
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -p no:cacheprovider -q tests/contract/test_tidy.py tests/contract/test_sql_parses.py
+
+# A result is the last word only as long as nothing that it tested has changed since.
+build/trace.json: $(TESTED) | venv
+	@$(MAKE) --no-print-directory test
+
+trace: build/trace.json ## Write docs/reference/trace.md from a complete test run; fail on an unproved requirement
+	@$(BIN)/python -m tests.kit.trace build/trace.json
+
+bench: venv ## Measure append, claim and settle against the raw SQL loop
+	@$(BIN)/python -m benchmarks
+
+docs: venv ## Build the documentation strictly into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+contracts: venv ## Verify the goldens, compile the exported TypeScript, reproduce the digests in Node
+	@bash .ci/contracts
+
+lock: venv ## Make the pinned, hashed requirement files again from pyproject.toml (UPGRADE=--upgrade)
+	@$(PIP) install uv
+	@$(UV_COMPILE) $(UPGRADE) --extra dev --group build pyproject.toml -o requirements/dev.txt
+	@$(UV_COMPILE) $(UPGRADE) --extra server --extra embedded --extra otel --group build \
+		--constraint requirements/dev.txt pyproject.toml -o requirements/runtime.txt
+	@$(UV_COMPILE) $(UPGRADE) --no-deps requirements/demo.in -o requirements/demo.txt
+
+clean: ## Remove everything that was generated
+	@rm -rf $(VENV) build dist .basedpyright .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

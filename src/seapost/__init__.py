@@ -1,0 +1,1 @@
+"""Seapost: committed facts out of PostgreSQL, believed only with a receipt; this module holds the public names only."""

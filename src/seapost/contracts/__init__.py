@@ -1,0 +1,1 @@
+"""What documents must be: canonical JSON, digests, envelope, delivery set, receipts, acknowledgements; no I/O."""

@@ -1,0 +1,1 @@
+"""The way to PostgreSQL: pools, installer, listener, embedded server and the registry of SQLSTATEs."""

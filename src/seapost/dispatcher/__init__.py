@@ -1,0 +1,1 @@
+"""The loops that claim, deliver, renew, settle and recover; one loop or pure piece per file."""

@@ -1,0 +1,1 @@
+"""Frozen values and the one tree of errors; imports nothing of Seapost."""

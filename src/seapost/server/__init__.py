@@ -1,0 +1,1 @@
+"""The ASGI application: receiver endpoint, health and metrics."""

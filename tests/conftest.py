@@ -1,0 +1,5 @@
+"""Wiring only: the plugins that every test may use; what they do is in `tests/kit`."""
+
+from __future__ import annotations
+
+pytest_plugins = ["tests.kit.trace"]

@@ -1,0 +1,1 @@
+"""Fixtures, builders and plugins that tests share."""
