@@ -1,0 +1,21 @@
+-- Purpose: what metrics and the status command show about each destination of any registered definition. Counts stop at
+-- 100,000 (a larger queue reads as 100,000), so that looking never costs the database more than a moment (MET-01).
+create view seapost.destination_status as
+select n.destination, r.pending, r.due, r.oldest_created_at, r.next_available_at, s.suspects,
+       l.leased, l.oldest_expiry_at, q.quarantined, q.unacknowledged as quarantined_unacknowledged
+from (select distinct m.destination from seapost.delivery_set_member as m where m.mandatory) as n
+cross join lateral (
+    select count(*) as pending, count(*) filter (where c.available_at <= seapost.clock_now()) as due,
+           min(c.created_at) as oldest_created_at, min(c.available_at) as next_available_at
+    from (select r.available_at, r.created_at from seapost.delivery_ready as r
+          where r.destination = n.destination limit 100000) as c) as r
+cross join lateral (
+    select count(*) as suspects
+    from (select from seapost.delivery_ready as r where r.destination = n.destination and r.suspect limit 100000) as c) as s
+cross join lateral (
+    select count(*) as leased, min(l.expires_at) as oldest_expiry_at
+    from seapost.delivery_lease as l where l.destination = n.destination) as l
+cross join lateral (
+    select count(*) as quarantined, count(*) filter (where c.acknowledged_at is null) as unacknowledged
+    from (select q.acknowledged_at from seapost.delivery_quarantine as q
+          where q.destination = n.destination limit 100000) as c) as q;

@@ -1,0 +1,106 @@
+"""The consumer's receipts (`functions/inbox/`), in both colours: they run inside the handler's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from seapost.store.arrays import ByteaArray, TextArray, UuidArray
+from seapost.store.calls import Row, call, call_async
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import psycopg
+
+_RECEIVE: Final = "select * from seapost.inbox_receive_v1(%b, %b, %b, %b, %b)"
+_COMMITTED_AT: Final = "select seapost.inbox_committed_at_v1()"
+_READ: Final = "select * from seapost.inbox_read_v1(%b, %b, %b, %b, %b)"
+
+
+@dataclass(frozen=True, slots=True)
+class NewReceipt:
+    """A receipt to write if its event is new; `candidate` is the canonical bytes its digest covers."""
+
+    event_id: UUID
+    event_digest: bytes
+    receipt_ref: str
+    candidate: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KnownReceipt:
+    """The first receipt of an event received before; `result` is `duplicate` or `conflict` (other content)."""
+
+    event_id: UUID
+    result: str
+    receipt_ref: str
+    candidate: bytes
+    committed_at: datetime
+    event_digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReceipt:
+    """The answer of a targeted read: `found`, `not_found` or `conflicting`; the rest is None unless found."""
+
+    result: str
+    receipt_ref: str | None
+    candidate: bytes | None
+    committed_at: datetime | None
+
+
+def receive(
+    connection: psycopg.Connection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
+) -> dict[UUID, KnownReceipt]:
+    """Write the receipts of new events; return the known ones by event (DLV-14, DLV-20)."""
+    return _known(call(connection, _RECEIVE, _arguments(consumer, receipts)))
+
+
+async def receive_async(
+    connection: psycopg.AsyncConnection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
+) -> dict[UUID, KnownReceipt]:
+    """The same as `receive`, on an async connection."""
+    return _known(await call_async(connection, _RECEIVE, _arguments(consumer, receipts)))
+
+
+def committed_at(connection: psycopg.Connection[Any]) -> datetime:
+    """The time that receipts written by this transaction carry."""
+    [(moment,)] = call(connection, _COMMITTED_AT)
+    return moment
+
+
+async def committed_at_async(connection: psycopg.AsyncConnection[Any]) -> datetime:
+    """The same as `committed_at`, on an async connection."""
+    [(moment,)] = await call_async(connection, _COMMITTED_AT)
+    return moment
+
+
+async def read(
+    connection: psycopg.AsyncConnection[Any],
+    *,
+    consumer: str,
+    event_id: UUID,
+    event_digest: bytes,
+    receipt_ref: str,
+    receipt_digest: bytes,
+) -> ReadReceipt:
+    """Read one receipt by its complete identity; there is no list and no latest (RCP rules)."""
+    [row] = await call_async(connection, _READ, (consumer, event_id, event_digest, receipt_ref, receipt_digest))
+    return ReadReceipt(*row)
+
+
+def _known(rows: list[Row]) -> dict[UUID, KnownReceipt]:
+    return {row[0]: KnownReceipt(*row) for row in rows}
+
+
+def _arguments(consumer: str, receipts: Sequence[NewReceipt]) -> tuple[object, ...]:
+    return (
+        consumer,
+        UuidArray(item.event_id for item in receipts),
+        ByteaArray(item.event_digest for item in receipts),
+        TextArray(item.receipt_ref for item in receipts),
+        ByteaArray(item.candidate for item in receipts),
+    )
