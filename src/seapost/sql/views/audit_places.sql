@@ -73,6 +73,27 @@ from seapost.delivery_quarantine as q
 left join seapost.delivery_attempt_finish as f on f.event_id = q.event_id and f.attempt_id = q.attempt_id and f.outcome = 3
 where f.attempt_id is null
 union all
+select 'quarantining finish without quarantine', f.event_id, f.attempt_id::text
+from seapost.delivery_attempt_finish as f
+left join seapost.delivery_quarantine as q on q.event_id = f.event_id and q.attempt_id = f.attempt_id
+where f.outcome = 3 and q.attempt_id is null
+union all
+select 'settled by an attempt of another destination', p.event_id, p.destination
+from (select a.event_id, a.destination, a.attempt_id from seapost.delivery_acknowledgement as a
+      union all select q.event_id, q.destination, q.attempt_id from seapost.delivery_quarantine as q) as p
+join seapost.delivery_attempt_start as s on s.event_id = p.event_id and s.attempt_id = p.attempt_id
+where s.destination <> p.destination
+union all
+select 'copy differs from the fact', p.event_id, p.destination
+from (select r.event_id, r.destination, r.member_id, r.created_at, r.event_digest from seapost.delivery_ready as r
+      union all select l.event_id, l.destination, l.member_id, l.created_at, l.event_digest from seapost.delivery_lease as l
+      union all select q.event_id, q.destination, d.member_id, d.created_at, q.event_digest
+      from seapost.delivery_quarantine as q
+      join seapost.delivery as d on d.event_id = q.event_id and d.destination = q.destination) as p
+join seapost.delivery as d on d.event_id = p.event_id and d.destination = p.destination
+join seapost.event as e on e.event_id = p.event_id
+where (p.member_id, p.created_at, p.event_digest) is distinct from (d.member_id, d.created_at, e.digest)
+union all
 select 'published too early or not at all', e.event_id, null
 from seapost.event as e left join seapost.publication as p on p.event_id = e.event_id
 where (p.event_id is not null) <> (e.mandatory_count > 0 and e.mandatory_count = (

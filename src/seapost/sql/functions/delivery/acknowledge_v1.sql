@@ -5,8 +5,8 @@
 -- 'invalid' (the lease is ours but the receipt does not match; nothing of that delivery changes, AMB-52).
 -- Locks: for events with several mandatory members an advisory lock each, in key order, so that of two last
 --   acknowledgements the second sees the first (AMB-47); then the delivery_lease rows in event order.
--- Errors: SP011 a lease moved twice, SP012 isolation, SP013 argument, 22P02 when a receipt is no JSON (the dispatcher has
---   decoded it before).
+-- Errors: SP011 a lease moved twice, SP012 isolation, SP013 argument, 23505 a delivery stands twice in the call, 22P02 when
+--   a receipt is no JSON (the dispatcher has decoded it before); all roll the whole call back.
 create or replace function seapost.delivery_acknowledge_v1(
     p_destination text, p_event_ids uuid[], p_attempt_ids bigint[], p_tokens uuid[], p_event_digests bytea[],
     p_receipt_type text, p_receipt_schema_version text, p_receipt_algorithm text,

@@ -1,7 +1,8 @@
 -- Purpose: finishes attempts as non_retryable and puts their deliveries into quarantine, in sight and for good (DLV-05,
 -- DLV-13, STO-16). Returns only what was refused.
 -- Locks: the delivery_lease rows in event order.
--- Errors: SP011 a lease moved twice, SP013 argument.
+-- Errors: SP011 a lease moved twice, SP013 argument, 23505 a delivery stands twice in the call, 23514 a reference is not
+--   [A-Za-z0-9_-]{1,64}; all roll the whole call back.
 create or replace function seapost.delivery_quarantine_v1(
     p_destination text, p_event_ids uuid[], p_attempt_ids bigint[], p_tokens uuid[], p_codes text[], p_refs text[]
 )

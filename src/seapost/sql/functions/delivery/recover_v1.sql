@@ -2,7 +2,7 @@
 -- their deliveries due again, in one transaction (CLM-07, AMB-25). The only way to recover (SEC-04).
 -- Locks: the expired delivery_lease rows, SKIP LOCKED: an acknowledgement that holds the row wins; one that comes later
 --   finds nothing and is stale.
--- Errors: SP011 a lease moved twice, SP013 argument.
+-- Errors: SP013 argument.
 create or replace function seapost.delivery_recover_v1(p_limit int, p_delay interval default interval '0')
 returns table (destination text, recovered bigint)
 language plpgsql

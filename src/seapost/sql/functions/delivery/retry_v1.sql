@@ -2,7 +2,8 @@
 -- p_counted: the finish counts towards a configured maximum (AMB-18). p_lost: the attempt ended without an answer about
 -- this delivery; such an end counts only if the delivery was claimed alone. Returns only what was refused.
 -- Locks: the delivery_lease rows in event order.
--- Errors: SP011 a lease moved twice, SP013 argument.
+-- Errors: SP011 a lease moved twice, SP013 argument, 23505 a delivery stands twice in the call, 23514 a reference is not
+--   [A-Za-z0-9_-]{1,64}; all roll the whole call back.
 create or replace function seapost.delivery_retry_v1(
     p_destination text, p_event_ids uuid[], p_attempt_ids bigint[], p_tokens uuid[], p_delays interval[],
     p_codes text[], p_refs text[], p_counted boolean[], p_lost boolean[]

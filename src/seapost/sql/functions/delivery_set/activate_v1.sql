@@ -2,7 +2,7 @@
 -- Waits for every append in flight and holds back new ones to its commit. Call it with a lock_timeout. Activating the
 -- active version again changes nothing.
 -- Locks: the advisory lock "delivery set", exclusive, to the end of the transaction; the two version rows.
--- Errors: SP008 not registered under exactly this version and digest, SP021 retired already.
+-- Errors: SP008 not registered under exactly this version and digest, SP013 argument, SP021 retired already.
 create or replace function seapost.delivery_set_activate_v1(p_delivery_set_version text, p_definition_digest bytea, p_actor text)
 returns void
 language plpgsql
@@ -12,6 +12,9 @@ as $$
 declare
     v_wanted seapost.delivery_set_version;
 begin
+    if p_actor is null or length(p_actor) not between 1 and 200 then
+        raise exception using errcode = 'SP013', message = 'p_actor must have 1 to 200 characters';
+    end if;
     perform pg_advisory_xact_lock(seapost.delivery_set_lock_key());
     select v.* into v_wanted from seapost.delivery_set_version as v
     where v.delivery_set_version = p_delivery_set_version and v.definition_digest = p_definition_digest;

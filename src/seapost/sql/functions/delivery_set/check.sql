@@ -20,8 +20,9 @@ begin
         when p_document ->> 'deliverySetDefinitionDigestAlgorithmVersion' is distinct from 'jcs-sha256-v1'
             then 'deliverySetDefinitionDigestAlgorithmVersion must be "jcs-sha256-v1"'
         when jsonb_typeof(p_document -> 'deliverySetVersion') is distinct from 'string'
-            or length(p_document ->> 'deliverySetVersion') not between 1 and 100
-            then 'deliverySetVersion must be a string of 1 to 100 characters'
+            or length(p_document ->> 'deliverySetVersion') > 100
+            or not seapost.outbox_is_identifier(p_document ->> 'deliverySetVersion')
+            then 'deliverySetVersion must be a string of 1 to 100 characters in NFC, without control characters'
         when jsonb_typeof(p_document -> 'applicableEvents') is distinct from 'array' then 'applicableEvents must be an array'
         when jsonb_typeof(p_document -> 'members') is distinct from 'array' then 'members must be an array'
         when jsonb_array_length(p_document -> 'applicableEvents') > 1000

@@ -25,6 +25,17 @@ begin
                              where jsonb_typeof(f.value) <> 'string' or length(f.value #>> '{}') not between 1 and 200)) then
         return 'a member has a missing, unknown or mistyped field';
     end if;
+    if exists (select from jsonb_array_elements(p_events) as e
+               where e ->> 'eventType' !~ '^[a-z][a-z0-9._-]*(@[0-9]+(\.[0-9]+)*)?$' or length(e ->> 'eventType') > 200
+                  or e ->> 'eventSchemaVersion' !~ '^[0-9]+(\.[0-9]+)*$' or length(e ->> 'eventSchemaVersion') > 32) then
+        return 'eventType must match [a-z][a-z0-9._-]* with an optional @version, eventSchemaVersion must be digits and dots';
+    end if;
+    if exists (select from jsonb_array_elements(p_members) as m
+               where m ->> 'expectedReceiptType' !~ '^[A-Z][A-Za-z0-9]*$' or length(m ->> 'expectedReceiptType') > 100
+                  or m ->> 'expectedReceiptSchemaVersion' !~ '^[0-9]+(\.[0-9]+)*$'
+                  or length(m ->> 'expectedReceiptSchemaVersion') > 32) then
+        return 'expectedReceiptType must match [A-Z][A-Za-z0-9]*, expectedReceiptSchemaVersion must be digits and dots';
+    end if;
     if exists (select from jsonb_array_elements(p_members) as m
                where m ->> 'destination' !~ '^[a-z][a-z0-9_.-]*$' or length(m ->> 'destination') > 100
                   or m ->> 'consumerName' !~ '^[a-z][a-z0-9_.-]*$' or length(m ->> 'consumerName') > 100) then
@@ -34,6 +45,8 @@ begin
                where p.t <> '{"state": "not_applicable"}'
                  and not coalesce(p.t ->> 'state' = 'required' and jsonb_typeof(p.t -> 'projectionName') = 'string'
                           and jsonb_typeof(p.t -> 'projectionVersion') = 'string'
+                          and p.t ->> 'projectionName' ~ '^[a-z][a-z0-9_.-]*$' and length(p.t ->> 'projectionName') <= 100
+                          and p.t ->> 'projectionVersion' ~ '^[0-9]+(\.[0-9]+)*$' and length(p.t ->> 'projectionVersion') <= 32
                           and p.t - array['state', 'projectionName', 'projectionVersion'] = '{}', false)) then
         return 'projectionTarget must be not_applicable, or required with projectionName and projectionVersion';
     end if;

@@ -2,7 +2,7 @@
 -- Takes the canonical bytes that the digest covers and reads everything from them, so the rows cannot differ from what
 -- the digest says. Returns the definition's short name in this database.
 -- Locks: the advisory lock "delivery set register" to the end of the transaction.
--- Errors: SP004 this version with other content, SP005 the definition breaks a rule of SET-01..14.
+-- Errors: SP004 this version with other content, SP005 the definition breaks a rule of SET-01..14, SP013 argument.
 create or replace function seapost.delivery_set_register_v1(p_candidate bytea, p_source_release text, p_actor text)
 returns int
 language plpgsql
@@ -14,6 +14,9 @@ declare
     v_stored seapost.delivery_set_version;
     v_definition_id int;
 begin
+    if p_actor is null or length(p_actor) not between 1 and 200 or p_source_release is null or length(p_source_release) > 200 then
+        raise exception using errcode = 'SP013', message = 'p_actor must have 1 to 200 characters, p_source_release at most 200';
+    end if;
     perform pg_advisory_xact_lock(hashtextextended('seapost.delivery_set.register', 0));
     begin
         v_document := convert_from(p_candidate, 'UTF8')::jsonb;

@@ -1,7 +1,8 @@
 -- Purpose: switches the guard level of this database: lean (the functions are the only writers, audit_places proves) or
 -- strict (foreign keys, deferred set check, full envelope check). Not for runtime roles: the installer calls it as owner.
 -- Locks: ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE on the fact tables; call it with a lock_timeout.
--- Errors: SP013 unknown level; 23503 when the stored facts break a key.
+-- Errors: SP013 unknown level; 23503 when the stored facts break a key, 23505 when two stored events share a revision of
+--   an aggregate.
 create or replace function seapost.guards_set_v1(p_level text)
 returns void
 language plpgsql
@@ -27,6 +28,12 @@ begin
         alter table seapost.delivery_acknowledgement add constraint acknowledgement_delivery
             foreign key (event_id, destination) references seapost.delivery;
         alter table seapost.publication add constraint publication_event foreign key (event_id) references seapost.event;
+        insert into seapost.aggregate_revision (producer, aggregate_kind, aggregate_id, aggregate_revision, event_id)
+        select e.producer, e.aggregate_kind, e.aggregate_id, e.aggregate_revision, e.event_id
+        from (select convert_from(f.envelope, 'UTF8')::jsonb ->> 'producer' as producer, f.* from seapost.event as f) as e
+        left join seapost.aggregate_revision as r on r.producer = e.producer and r.aggregate_kind = e.aggregate_kind
+            and r.aggregate_id = e.aggregate_id and r.aggregate_revision = e.aggregate_revision
+        where e.event_id is distinct from r.event_id;
         create trigger strict after insert on seapost.event
             for each row execute function seapost.guard_event_strict();
         create constraint trigger complete after insert on seapost.event deferrable initially deferred

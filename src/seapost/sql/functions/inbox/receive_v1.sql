@@ -30,6 +30,9 @@ begin
         returning event_id)
     select array_agg(w.event_id) into v_new from written as w;
     if coalesce(cardinality(v_new), 0) < cardinality(p_event_ids) then
+        if (select count(distinct e) from unnest(p_event_ids) as e) < cardinality(p_event_ids) then
+            raise exception using errcode = 'SP013', message = 'an event stands twice in one call';
+        end if;
         return query
         select g.event_id, case when i.event_digest = g.event_digest then 'duplicate' else 'conflict' end,
             i.receipt_ref, i.receipt_candidate, i.committed_at, i.event_digest

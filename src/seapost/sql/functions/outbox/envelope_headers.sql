@@ -1,6 +1,6 @@
 -- Purpose: takes the header columns from the envelopes themselves, so that a column can never differ from the bytes, and
 -- refuses what is no canonical event envelope (REF-01). The whole envelope is read by name: the field and the rule come
--- from outbox_explain_envelope.
+-- from outbox_explain_envelopes.
 -- Locks: none.
 -- Errors: SP006 invalid envelope.
 create or replace function seapost.outbox_envelope_headers(p_envelopes bytea[])
@@ -12,8 +12,6 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
-declare
-    v_refused bytea;
 begin
     begin
         return query
@@ -29,6 +27,6 @@ begin
           and h."occurredAt" like '____-__-__T__:__:__.______Z';
     exception when data_exception or untranslatable_character or character_not_in_repertoire then
         perform seapost.outbox_explain_envelopes(p_envelopes);
-        raise;
+        raise exception using errcode = 'SP006', message = 'an envelope breaks a rule', detail = sqlerrm;
     end;
 end $$;

@@ -34,11 +34,9 @@ begin
                 end if;
             elsif jsonb_typeof(v_part.value -> v_name) <> 'string' then
                 return format('field %s.%s must be a string', v_part.name, v_name);
-            elsif length(v_part.value ->> v_name) not between 1 and 200
-                  or v_part.value ->> v_name ~ '^\s|\s$|[\u0001-\u001f\u007f-\u009f]'
-                  or v_part.value ->> v_name is not normalized then
-                return format('field %s.%s must be 1 to 200 characters in NFC, without outer white space or control characters',
-                    v_part.name, v_name);
+            elsif not seapost.outbox_is_identifier(v_part.value ->> v_name) then
+                return format('field %s.%s must be 1 to 200 characters in NFC, without outer white space, control or format '
+                    'characters', v_part.name, v_name);
             end if;
         end loop;
     end loop;
@@ -47,6 +45,9 @@ begin
     end if;
     if p_tenant ->> 'tenantKind' not in ('organization', 'user') then
         return 'field tenant.tenantKind must be organization or user';
+    end if;
+    if p_correlation ->> 'traceparent' !~ '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$' then
+        return 'field correlation.traceparent must have the form of W3C Trace Context';
     end if;
     return null;
 end $$;

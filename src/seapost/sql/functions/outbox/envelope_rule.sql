@@ -40,7 +40,7 @@ begin
     if p_document ->> 'producer' !~ '^[a-z][a-z0-9_.-]*$' or length(p_document ->> 'producer') > 100 then
         return 'field producer must match [a-z][a-z0-9_.-]*, at most 100 characters';
     end if;
-    if p_document ->> 'occurredAt' !~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$' then
+    if not seapost.outbox_is_timestamp(p_document ->> 'occurredAt') then
         return 'field occurredAt must be a UTC time like 2026-01-31T23:59:59.000000Z';
     end if;
     return seapost.outbox_envelope_parts_rule(p_document -> 'aggregate', p_document -> 'tenant', p_document -> 'correlation');
