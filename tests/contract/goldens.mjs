@@ -1,5 +1,8 @@
 // Another language computes the digests: every golden's raw JSON, canonicalised here by RFC 8785 and hashed by
 // Node, must give the published bytes and the published digest. Usage: node goldens.mjs DIRECTORY
+//
+// Vectors with a rule are text that every strict reader refuses. JSON.parse is no strict reader (it takes duplicate
+// names, half surrogates and rounded integers), so those are left to the implementations themselves.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -27,8 +30,7 @@ function covered(document, published) {
   return Object.fromEntries(Object.entries(document).filter(([key]) => Object.hasOwn(published, key)));
 }
 
-function check(path) {
-  const golden = JSON.parse(readFileSync(path, "utf8"));
+function check(golden) {
   const published = Buffer.from(golden.canonicalBytesHex, "hex");
   const bytes = Buffer.from(canonical(covered(JSON.parse(golden.raw), JSON.parse(published.toString("utf8")))), "utf8");
   if (!bytes.equals(published)) {
@@ -40,12 +42,15 @@ function check(path) {
 
 const directory = process.argv[2];
 const files = readdirSync(directory, { recursive: true }).filter((name) => name.endsWith(".json")).sort();
-const problems = files.map((name) => [name, check(join(directory, name))]).filter(([, problem]) => problem !== null);
+const vectors = files
+  .map((name) => [name, JSON.parse(readFileSync(join(directory, name), "utf8"))])
+  .filter(([, golden]) => golden.rule === undefined);
+const problems = vectors.map(([name, golden]) => [name, check(golden)]).filter(([, problem]) => problem !== null);
 for (const [name, problem] of problems) {
   console.error(`${name}: ${problem}`);
 }
-if (files.length === 0) {
+if (vectors.length === 0) {
   console.error(`no goldens under ${directory}`);
 }
-console.log(`node reproduced ${files.length - problems.length} of ${files.length} goldens`);
-process.exitCode = problems.length > 0 || files.length === 0 ? 1 : 0;
+console.log(`node reproduced ${vectors.length - problems.length} of ${vectors.length} goldens`);
+process.exitCode = problems.length > 0 || vectors.length === 0 ? 1 : 0;
