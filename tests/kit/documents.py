@@ -34,13 +34,15 @@ import psycopg
 from tests.kit.eventually import eventually
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PORT_IN_TEXT: Final = "8700"
+PORTS_IN_TEXT: Final = ("8700", "8701")
 COMMAND_SECONDS_MAX: Final = 90
 STOP_SECONDS_MAX: Final = 45
 REPEAT_SECONDS_MAX: Final = 60.0
 
+_PORT: Final = re.compile(rf"\b(?:{'|'.join(PORTS_IN_TEXT)})\b")
 _BLOCK: Final = re.compile(
-    r"^(?P<indent> *)<!-- (?P<order>(?:run|file)[^>]*?) -->\n+(?P=indent)```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",
+    r"^(?P<indent> *)<!-- (?P<order>(?:run|file)[^>]*?) -->\n+"
+    r"(?P=indent)```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -87,7 +89,7 @@ class PageRun:
     dsn: str | None = None
     names: dict[str, Any] = field(default_factory=dict[str, Any])
     _background: ExitStack = field(default_factory=ExitStack)
-    _port: str = field(default_factory=lambda: str(_free_port()))
+    _ports: dict[str, str] = field(default_factory=lambda: {port: str(_free_port()) for port in PORTS_IN_TEXT})
 
     def __enter__(self) -> Self:
         self.names["DSN"] = self.dsn
@@ -96,7 +98,7 @@ class PageRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._background.close()
+        self._background.__exit__(kind, error, trace)
 
     def run(self) -> None:
         """Run every block; a failure names page and line."""
@@ -108,7 +110,7 @@ class PageRun:
                 raise
 
     def _run(self, block: Block) -> None:
-        text = block.text.replace(PORT_IN_TEXT, self._port)
+        text = self._with_free_ports(block.text)
         verb, _, rest = block.order.partition(" ")
         match verb.rstrip(":"), block.language:
             case "file", _:
@@ -124,6 +126,9 @@ class PageRun:
             case _:
                 raise AssertionError(f"cannot {block.order} a block of {block.language}")
 
+    def _with_free_ports(self, text: str) -> str:
+        return _PORT.sub(lambda match: self._ports[match[0]], text)
+
     def _python(self, block: Block, text: str) -> None:
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if block.order == "run async" else 0
         code = compile("\n" * block.line + text, str(self.page), "exec", flags=flags, dont_inherit=True)
@@ -132,6 +137,9 @@ class PageRun:
             asyncio.run(result)
 
     def _command(self, text: str, how: str) -> None:
+        settings = self.folder / "seapost.toml"
+        if settings.exists():  # `seapost init` wrote the port that the page speaks of
+            settings.write_text(self._with_free_ports(settings.read_text(encoding="utf-8")), encoding="utf-8")
         if how == "in background":
             self._background.enter_context(_Process(self._start(text)))
             return
@@ -158,9 +166,10 @@ class PageRun:
             return process.returncode, output
 
     def _start(self, text: str) -> subprocess.Popen[str]:
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("SEAPOST_", "PG"))
-        } | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SEAPOST_", "PG"))} | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         return subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", text],
             cwd=self.folder,

@@ -1,1 +1,1 @@
-"""The loops that claim, deliver, renew, settle and recover; one loop or pure piece per file."""
+"""The dispatcher: claims deliveries, calls consumers, believes receipts; one loop or pure piece per file."""

@@ -1,0 +1,61 @@
+"""A turn with the database: a connection for one call, and which errors mean "again" (F18, F81).
+
+Authority: SQLSTATE decides, never message text.
+States: none; a connection is held for one function call and given back before anybody waits.
+Failures: `is_transient` tells what passes by itself (lost connections, deadlocks, time limits, a server that starts
+or stops) from what does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+
+Pool = AsyncConnectionPool[Any]
+Connection = psycopg.AsyncConnection[Any]
+
+BACKOFF_BASE_SECONDS: Final = 0.05
+BACKOFF_MAX_SECONDS: Final = 5.0
+BACKOFF_MIN_SECONDS: Final = 0.01
+
+_TRANSIENT: Final = frozenset(
+    {
+        "40001",  # serialization failure
+        "40P01",  # deadlock
+        "55P03",  # lock timeout
+        "57014",  # statement timeout
+        "25006",  # read-only: the server was demoted, and the next connection finds its successor
+    }
+)
+_TRANSIENT_CLASSES: Final = ("08", "53", "57P")
+
+
+@asynccontextmanager
+async def session(pool: Pool, seconds_max: float) -> AsyncGenerator[Connection]:
+    """One connection in autocommit mode, so that each call is a transaction of its own and one round trip."""
+    async with asyncio.timeout(seconds_max), pool.connection() as connection:
+        if not connection.autocommit:
+            await connection.set_autocommit(True)
+        yield connection
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may succeed a little later."""
+    if isinstance(error, psycopg.Error):
+        code = error.sqlstate
+        if code is None:
+            return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return code in _TRANSIENT or code.startswith(_TRANSIENT_CLASSES)
+    return isinstance(error, TimeoutError | OSError)
+
+
+def backoff_seconds(failures: int, rng: random.Random) -> float:
+    """Full jitter for the own database: processes that lost it together must not come back together."""
+    ceiling = min(BACKOFF_MAX_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** min(max(failures, 1) - 1, 30))
+    return max(BACKOFF_MIN_SECONDS, rng.uniform(0.0, ceiling))
