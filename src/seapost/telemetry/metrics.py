@@ -39,6 +39,7 @@ class Metrics:
         self._refused = self._counter(catalog.REFUSED)
         self._delivery_seconds = self._histogram(catalog.DELIVERY_SECONDS)
         self._apply_seconds = self._histogram(catalog.APPLY_SECONDS)
+        self._apply_series: dict[str, Histogram] = {}  # observed for every event
         self._received = self._counter(catalog.RECEIVED)
         self._schema_rejects = self._counter(catalog.SCHEMA_REJECTS)
         self._not_applied = self._gauge(catalog.NOT_APPLIED)
@@ -110,7 +111,11 @@ class Metrics:
 
     def apply_seconds(self, consumer: str, seconds: float) -> None:
         """Record how long one handler call took (MET-04)."""
-        self._apply_seconds.labels(self._guard.admit("consumer", consumer)).observe(seconds)
+        shown = self._guard.admit("consumer", consumer)
+        series = self._apply_series.get(shown)
+        if series is None:
+            series = self._apply_series.setdefault(shown, self._apply_seconds.labels(shown))
+        series.observe(seconds)
 
     def received(self, consumer: str, outcome: str, code: str | None = None, number: int = 1) -> None:
         """Count what a consumer answered (MET-04)."""

@@ -11,8 +11,8 @@ minutes later and many times, and a trace that never ends helps nobody.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +25,7 @@ except ImportError:  # the extra is not installed
 TRACER: Final = "seapost"
 
 _FORM: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})", re.ASCII)
+_NOTHING: Final = nullcontext()
 _carried: ContextVar[str | None] = ContextVar("seapost_traceparent", default=None)
 
 
@@ -66,21 +67,24 @@ def current_traceparent() -> str | None:
     return _carried.get()
 
 
-@contextmanager
-def handling(name: str, traceparent: str | None, attributes: dict[str, str | int] | None = None) -> Generator[None]:
-    """Run a handler as a consumer span linked to the producer's; carry the context without OpenTelemetry.
+def handling(name: str, traceparent: str | None, attributes: Mapping[str, str | int]) -> AbstractContextManager[None]:
+    """Run a handler as a consumer span linked to the producer's; only carry the context when nobody records spans.
 
     Attributes must be low in sensitivity: event type, consumer, attempt number; no payload.
     """
-    context = parse_traceparent(traceparent)
-    if context is None and opentelemetry_trace is None:
-        yield
-        return
+    is_recording = _is_recording()
+    if traceparent is None and not is_recording:
+        return _NOTHING
+    return _handling(name, parse_traceparent(traceparent), attributes, is_recording=is_recording)
+
+
+@contextmanager
+def _handling(
+    name: str, context: TraceContext | None, attributes: Mapping[str, str | int], *, is_recording: bool
+) -> Generator[None]:
     token = _carried.set(None if context is None else context.traceparent())
     try:
-        if opentelemetry_trace is None:
-            yield
-        else:
+        if is_recording and opentelemetry_trace is not None:
             tracer = opentelemetry_trace.get_tracer(TRACER)
             with tracer.start_as_current_span(
                 name,
@@ -88,10 +92,20 @@ def handling(name: str, traceparent: str | None, attributes: dict[str, str | int
                 links=_links(context),
                 attributes=attributes,
                 record_exception=False,  # its message may quote the payload
+                set_status_on_exception=False,
             ):
                 yield
+        else:
+            yield
     finally:
         _carried.reset(token)
+
+
+def _is_recording() -> bool:
+    """Whether the application has set up OpenTelemetry; without that, spans cost time and go nowhere."""
+    return opentelemetry_trace is not None and not isinstance(
+        opentelemetry_trace.get_tracer_provider(), opentelemetry_trace.ProxyTracerProvider
+    )
 
 
 def _links(context: TraceContext | None) -> list[Any]:

@@ -1,0 +1,146 @@
+"""The consumer as its author writes it: a name, and one handler for each event it understands.
+
+```python
+inbox = seapost.Inbox("billing")
+
+
+@inbox.consumer(OrderPlaced)
+def bill(transaction, event):
+    transaction.execute("insert into invoice ...", ...)
+```
+
+The effect of a handler and the receipt of its event are one transaction. A handler that returns has done
+its work; it raises `Retry` to be asked again, `Reject` to send the event to quarantine, and anything else
+counts as a failure to be retried. It never commits and never rolls back.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Self, TypeVar, cast
+
+from psycopg import AsyncConnection, Connection
+
+from seapost.contracts.events import Event, EventRegistry
+from seapost.contracts.identifiers import check_name
+from seapost.inbox.receipts import ConsumerReceiptWriter, ReceiptWriter
+from seapost.inbox.received import Received
+from seapost.model.errors import InvalidSetting
+
+ARGUMENTS_MIN: Final = 2
+ARGUMENTS_MAX: Final = 3
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """One registered handler; its colour decides which kind of connection it gets."""
+
+    event: type[Event]
+    function: Callable[..., object]
+    is_async: bool
+    wants_received: bool
+
+    def call(self, connection: Connection[Any], event: Event, received: Received) -> None:
+        """Run a synchronous handler."""
+        result = self._call(connection, event, received)
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            raise InvalidSetting("A synchronous handler returned an awaitable; declare it with `async def`.")
+
+    async def call_async(self, connection: AsyncConnection[Any], event: Event, received: Received) -> None:
+        """Run an asynchronous handler."""
+        await cast("Awaitable[object]", self._call(connection, event, received))
+
+    def _call(self, connection: object, event: Event, received: Received) -> object:
+        if self.wants_received:
+            return self.function(connection, event, received)
+        return self.function(connection, event)
+
+
+class Inbox:
+    """A consumer.
+
+    Args:
+        name: consumer name, as in the delivery set; receipts are kept under it.
+        destination: the destination it serves; its own name by default.
+        receipts: writes the receipts; the kernel's `ConsumerReceipt@1` by default.
+
+    Raises:
+        ContractError: the name or destination breaks its rule.
+    """
+
+    def __init__(self, name: str, *, destination: str | None = None, receipts: ReceiptWriter | None = None) -> None:
+        self.name = check_name(name, "/consumerName")
+        self.destination = check_name(name if destination is None else destination, "/destination")
+        self.receipts: ReceiptWriter = receipts or ConsumerReceiptWriter(self.name, self.destination)
+        self._events = EventRegistry()
+        self._handlers: dict[tuple[str, str], Handler] = {}
+        self._is_closed = False
+
+    def consumer(self, event: type[Event]) -> Callable[[Function], Function]:
+        """Decorator: the function handles exactly this event type and schema version (SET-39).
+
+        A plain function gets a psycopg `Connection` and runs in a thread; an `async def` gets an
+        `AsyncConnection`. Arguments: `(transaction, event)` or `(transaction, event, received)`.
+
+        Raises:
+            InvalidSetting: the event already has a handler, the function takes other arguments, or the
+                inbox has started.
+        """
+
+        def register(function: Function) -> Function:
+            if self._is_closed:
+                raise InvalidSetting("Handlers are registered before the inbox starts to receive.")
+            pair = (event.event_type, event.event_schema_version)
+            if pair in self._handlers:
+                raise InvalidSetting(f"The inbox {self.name} already has a handler for {pair[0]} version {pair[1]}.")
+            self._events.register(event)
+            self._handlers[pair] = Handler(
+                event=event,
+                function=function,
+                is_async=_is_async(function),
+                wants_received=_count_arguments(function) == ARGUMENTS_MAX,
+            )
+            return function
+
+        return register
+
+    @property
+    def events(self) -> EventRegistry:
+        """The events with a handler, by exact type and schema version."""
+        return self._events
+
+    @property
+    def handlers(self) -> Mapping[tuple[str, str], Handler]:
+        """The handlers by exact pair of event type and schema version."""
+        return MappingProxyType(self._handlers)
+
+    def close(self) -> Self:
+        """Refuse later registrations; what the inbox understands is fixed from here on (AMB-38)."""
+        self._is_closed = True
+        return self
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - looks at an object's own call method, not whether it has one
+    )
+
+
+def _count_arguments(function: Callable[..., object]) -> int:
+    """How many arguments the handler is called with."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = list(inspect.signature(function).parameters.values())
+    taken = [parameter for parameter in parameters if parameter.kind in kinds]
+    required = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
+    unexpected = [parameter for parameter in required if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    number = sum(1 for parameter in taken if parameter.default is inspect.Parameter.empty)
+    if unexpected or not ARGUMENTS_MIN <= number <= ARGUMENTS_MAX:
+        raise InvalidSetting("A handler takes (transaction, event) or (transaction, event, received).")
+    return number
