@@ -102,6 +102,35 @@ def test_the_server_ends_with_its_process(directory: Path) -> None:
     assert EmbeddedServer(directory / "data").process_id is None
 
 
+def test_the_last_process_that_leaves_stops_the_server(directory: Path) -> None:
+    """Processes that come and go together start one server, and only the last of them stops it."""
+    code = (
+        "import sys, psycopg; from seapost.database.embedded import EmbeddedServer;"
+        "server = EmbeddedServer(sys.argv[1], durable=False); server.start();"
+        "psycopg.connect(server.dsn()).execute('select 1'); print(server.process_id, flush=True); sys.stdin.read()"
+    )
+    users = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(directory / "data")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    seen: set[str] = set()
+    for user in users:
+        assert user.stdout is not None
+        seen.add(user.stdout.readline().strip())
+    assert len(seen) == 1
+    server = EmbeddedServer(directory / "data")
+    for user in users:
+        assert server.process_id is not None
+        user.communicate(timeout=30)
+        assert user.returncode == 0
+    assert server.process_id is None
+
+
 def test_a_wrong_setting_shows_the_end_of_the_log(directory: Path) -> None:
     """A server that cannot start says what it wrote to its log."""
     server = EmbeddedServer(directory / "data", durable=False, settings={"max_connections": "many"})

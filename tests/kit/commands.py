@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import IO, Any, Final, Self
 
 from tests.kit.eventually import eventually
 
@@ -29,7 +29,7 @@ class Finished:
     stderr: str
 
     @property
-    def document(self) -> Any:
+    def document(self) -> Any:  # noqa: ANN401 - JSON is what the command made of it
         """Standard output as the one JSON document that it must be."""
         return json.loads(self.stdout)
 
@@ -130,6 +130,7 @@ class Running:
         return line
 
     @staticmethod
-    def _read(stream: Any, lines: list[str]) -> None:
+    def _read(stream: IO[str], lines: list[str]) -> None:
+        """Keep each line as it comes; the list is looked at meanwhile."""
         for line in stream:
-            lines.append(line)
+            lines += [line]

@@ -6,12 +6,12 @@ rows, an event half applied as a row without a receipt.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
 from psycopg import AsyncConnection, Connection
@@ -126,7 +126,7 @@ class Consumer:
         """The events with a receipt."""
         return self._column("select event_id from seapost.inbox_receipts order by event_id")
 
-    def _column(self, query: Any) -> list[UUID]:
+    def _column(self, query: LiteralString) -> list[UUID]:
         with self.database.connect(autocommit=True) as connection:
             return [row[0] for row in connection.execute(query)]
 
@@ -139,7 +139,7 @@ async def consumer(
     wait_seconds: float = 5.0,
     registered: bool = True,
     inbox: Inbox | None = None,
-) -> AsyncIterator[Consumer]:
+) -> AsyncGenerator[Consumer]:
     """Run the scripted inbox, or another one, as the consumer's role over this database."""
     with database.connect(autocommit=True) as connection:
         connection.execute("create table public.effect (event_id uuid not null, colour text not null)")

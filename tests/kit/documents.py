@@ -37,7 +37,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PORTS_IN_TEXT: Final = ("8700", "8701")
 COMMAND_SECONDS_MAX: Final = 90
 STOP_SECONDS_MAX: Final = 45
-REPEAT_SECONDS_MAX: Final = 60.0
+REPEAT_SECONDS_MAX: Final = 90.0
 
 _PORT: Final = re.compile(rf"\b(?:{'|'.join(PORTS_IN_TEXT)})\b")
 _BLOCK: Final = re.compile(

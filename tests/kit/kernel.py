@@ -109,21 +109,22 @@ class Kernel:
             low,
             suspects,
         )
-        return [
-            Claim(
-                destination=destination,
-                fence=Fence(*row[:3]),
-                attempt_number=row[3],
-                failure_count=row[4],
-                lost_count=row[5],
-                company=row[6],
-                member=self.member(row[7]),
-                event_digest=bytes(row[8]),
-                envelope=bytes(row[9]),
-                available_at=row[10],
-            )
-            for row in found
-        ]
+        return [self.claim_of(destination, row) for row in found]
+
+    def claim_of(self, destination: str, row: Row) -> Claim:
+        """A claim from a row of delivery_claim_v1."""
+        return Claim(
+            destination=destination,
+            fence=Fence(*row[:3]),
+            attempt_number=row[3],
+            failure_count=row[4],
+            lost_count=row[5],
+            company=row[6],
+            member=self.member(row[7]),
+            event_digest=bytes(row[8]),
+            envelope=bytes(row[9]),
+            available_at=row[10],
+        )
 
     def claim_one(self, destination: str = BILLING, *, lease: timedelta = HALF_MINUTE) -> Claim:
         """Claim the one delivery that is due, suspect or not."""

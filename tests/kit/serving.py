@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -22,7 +22,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
+async def serving(app: FastAPI) -> AsyncGenerator[str]:
     """Serve an ASGI application on a loopback port; gives its base URL."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
@@ -38,7 +38,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def peer(script: Script) -> AsyncIterator[str]:
+async def peer(script: Script) -> AsyncGenerator[str]:
     """Listen on a loopback port and let the script answer each connection; gives the base URL."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,1 +1,1 @@
-"""The command line and the only composition root."""
+"""The command line: the only room that knows every other one and puts them together."""

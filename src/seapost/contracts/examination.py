@@ -166,9 +166,11 @@ class _Examination:
         if "\x00" in text:
             message = "The string holds the character U+0000, which PostgreSQL cannot store"
             raise CanonicalError(message, pointer=printable(pointer), rule="nul_character")
-        if any("\ud800" <= character <= "\udfff" for character in text):
+        try:
+            _ = text.encode()  # refuses exactly the lone surrogates
+        except UnicodeEncodeError:
             message = "The string holds half of a surrogate pair, which is not Unicode text"
-            raise CanonicalError(message, pointer=printable(pointer), rule="lone_surrogate")
+            raise CanonicalError(message, pointer=printable(pointer), rule="lone_surrogate") from None
 
     def _integer_text(self, digits: str, pointer: str) -> None:
         # The length is checked first: reading a million digits is itself an attack.

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
+from seapost.database.shared_use import SharedUse
 from seapost.model.errors import InvalidSetting, UnsupportedDatabase
 
 SUPERUSER: Final = "postgres"
@@ -75,8 +76,8 @@ class EmbeddedServer:
             keeps its data then, a machine that loses power does not: for tests only.
         settings: further server settings; they win over the defaults.
 
-    A server that already runs over this directory is adopted. What `start` started is stopped when
-    the process ends normally.
+    A server that already runs over this directory is adopted. It belongs to whoever uses it: the last process that
+    ends, of those that called `start`, stops it.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class EmbeddedServer:
         self._user: _SystemUser | None = None
         self._programs: Path | None = None
         self._own_socket_directory: Path | None = None
+        self._use = SharedUse(self.data_directory)
 
     def __repr__(self) -> str:
         return f"EmbeddedServer({str(self.data_directory)!r})"
@@ -131,17 +133,30 @@ class EmbeddedServer:
             UnsupportedDatabase: the server did not start; the detail is the end of its log.
         """
         self._prepare()
-        if self._is_running():
+        with self._use.turn():
+            self._use.join()
+            atexit.register(self.leave)
+            if self._is_running():
+                return
+            if not (self.data_directory / "PG_VERSION").exists():
+                self._initialise()
+            self._write_settings()
+            self._control("start", "-w", "-t", str(START_SECONDS_MAX), "-l", str(self._log_file))
+
+    def leave(self) -> None:
+        """Stop the server unless another process uses it; the end of the process does this by itself."""
+        atexit.unregister(self.leave)
+        if not self._use.joined or not self.data_directory.exists():
             return
-        if not (self.data_directory / "PG_VERSION").exists():
-            self._initialise()
-        self._write_settings()
-        self._control("start", "-w", "-t", str(START_SECONDS_MAX), "-l", str(self._log_file))
-        atexit.register(self.stop)
+        with self._use.turn():
+            if self._use.is_alone():
+                self.stop()
+            self._use.leave()
 
     def stop(self, *, immediate: bool = False) -> None:
-        """Stop the server; `immediate` drops everything without a checkpoint, as a crash would."""
-        atexit.unregister(self.stop)
+        """Stop the server, whoever uses it; `immediate` drops everything without a checkpoint, as a crash would."""
+        atexit.unregister(self.leave)
+        self._use.leave()
         if self._programs is not None and self._is_running():
             self._control("stop", "-w", "-m", "immediate" if immediate else "fast")
         if self._own_socket_directory is not None:

@@ -1,7 +1,7 @@
 -- Purpose: the RFC 8785 bytes of a JSON value, for producers without a library of their own and for checks in the
 -- database (REF-02). jsonb has dropped what I-JSON forbids (duplicate names, U+0000) before this is called.
 -- Locks: none.
--- Errors: none.
+-- Errors: 22003 a number beyond the doubles.
 create or replace function seapost.canonical_json_v1(p_value jsonb)
 returns bytea
 language sql

@@ -1,6 +1,6 @@
 -- Purpose: the canonical text of a JSON value: names in the order of their UTF-16 units, ECMAScript numbers.
 -- Locks: none.
--- Errors: none.
+-- Errors: 22003 a number beyond the doubles.
 create or replace function seapost.canonical_text(p_value jsonb)
 returns text
 language plpgsql

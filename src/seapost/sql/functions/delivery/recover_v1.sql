@@ -9,6 +9,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set timezone = 'UTC'  -- so that an interval of a day is 24 hours, whatever zone the session lives in
 as $$
 #variable_conflict use_column
 declare

@@ -10,6 +10,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set timezone = 'UTC'  -- so that an interval of a day is 24 hours, whatever zone the session lives in
 as $$
 begin
     perform seapost.delivery_check_arguments(p_destination, p_event_ids, cardinality(p_attempt_ids), cardinality(p_tokens));

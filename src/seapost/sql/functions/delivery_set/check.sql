@@ -15,9 +15,9 @@ begin
         when p_document - array['deliverySetVersion', 'deliverySetDefinitionSchemaVersion', 'memberCount', 'members',
                 'deliverySetDefinitionDigestAlgorithmVersion', 'applicableEventCount', 'applicableEvents'] <> '{}'
             then 'a field is unknown'
-        when p_document ->> 'deliverySetDefinitionSchemaVersion' is distinct from '1'
+        when p_document -> 'deliverySetDefinitionSchemaVersion' is distinct from '"1"'
             then 'deliverySetDefinitionSchemaVersion must be "1"'
-        when p_document ->> 'deliverySetDefinitionDigestAlgorithmVersion' is distinct from 'jcs-sha256-v1'
+        when p_document -> 'deliverySetDefinitionDigestAlgorithmVersion' is distinct from '"jcs-sha256-v1"'
             then 'deliverySetDefinitionDigestAlgorithmVersion must be "jcs-sha256-v1"'
         when jsonb_typeof(p_document -> 'deliverySetVersion') is distinct from 'string'
             or length(p_document ->> 'deliverySetVersion') > 100

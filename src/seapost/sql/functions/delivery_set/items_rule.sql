@@ -43,8 +43,8 @@ begin
     end if;
     if exists (select from jsonb_array_elements(p_members) as m, lateral (select m -> 'projectionTarget' as t) as p
                where p.t <> '{"state": "not_applicable"}'
-                 and not coalesce(p.t ->> 'state' = 'required' and jsonb_typeof(p.t -> 'projectionName') = 'string'
-                          and jsonb_typeof(p.t -> 'projectionVersion') = 'string'
+                 and not coalesce(jsonb_typeof(p.t) = 'object' and p.t ->> 'state' = 'required'
+                          and jsonb_typeof(p.t -> 'projectionName') = 'string' and jsonb_typeof(p.t -> 'projectionVersion') = 'string'
                           and p.t ->> 'projectionName' ~ '^[a-z][a-z0-9_.-]*$' and length(p.t ->> 'projectionName') <= 100
                           and p.t ->> 'projectionVersion' ~ '^[0-9]+(\.[0-9]+)*$' and length(p.t ->> 'projectionVersion') <= 32
                           and p.t - array['state', 'projectionName', 'projectionVersion'] = '{}', false)) then

@@ -1,0 +1,163 @@
+"""The hot functions do the same thing under every plan, and touch a bounded number of pages whatever statistics say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from seapost.model.delivery import Claim
+from tests.kit import builders
+from tests.kit.builders import BILLING, SEARCH, SHIPPED
+from tests.kit.clock import Clock
+from tests.kit.database import TestDatabase
+from tests.kit.kernel import Kernel
+
+SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_tidscan")
+JOINS = ("enable_nestloop", "enable_hashjoin", "enable_mergejoin")
+REST = ("enable_material", "enable_memoize", "enable_sort", "enable_incremental_sort", "enable_hashagg")
+
+PLANNERS: dict[str, dict[str, str]] = {
+    "as usual": {},
+    **{name: {name: "off"} for name in (*SCANS, *JOINS, *REST)},
+    "no scan but sequential": dict.fromkeys(SCANS, "off"),
+    "hash joins only": {"enable_nestloop": "off", "enable_mergejoin": "off"},
+    "merge joins only": {"enable_nestloop": "off", "enable_hashjoin": "off"},
+    "no helper": dict.fromkeys(REST, "off"),
+    "generic plans": {"plan_cache_mode": "force_generic_plan"},
+    "custom plans": {"plan_cache_mode": "force_custom_plan"},
+    "costs upside down": {"seq_page_cost": "100", "random_page_cost": "0.01", "cpu_tuple_cost": "10"},
+    "compiled": {"jit": "on", "jit_above_cost": "0"},
+}
+
+BACKLOG = 20_000
+
+
+def _set(kernel: Kernel, settings: dict[str, str]) -> None:
+    for name, value in settings.items():
+        kernel.value("select set_config(%s, %s, false)", name, value)
+
+
+def _backlog(kernel: Kernel, count: int) -> None:
+    """Append so many two-destination events with statements of a thousand each."""
+    for start in range(0, count, 1000):
+        kernel.append(*(builders.envelope(SHIPPED) for _ in range(min(1000, count - start))))
+
+
+@pytest.mark.req("CLM-01", "CLM-02", "CLM-07", "DLV-07")
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_plan_does_the_same(kernel: Kernel, clock: Clock, planner: str) -> None:
+    """Claim n takes exactly the n oldest, settle and recovery move exactly what they name, whatever plan runs them."""
+    _set(kernel, PLANNERS[planner])
+    kernel.claim()
+    kernel.recover()
+    _one_round(kernel, clock)
+    kernel.run("analyze")
+    _one_round(kernel, clock)
+
+
+def _one_round(kernel: Kernel, clock: Clock) -> None:
+    """Forty events, each destination on its own, every verb with an exact result."""
+    ids = sorted(kernel.append_new(SHIPPED, 40))
+    first = kernel.claim(limit=7)
+    assert [claim.fence.event_id for claim in first] == ids[:7]
+    second = kernel.claim(limit=13)
+    assert [claim.fence.event_id for claim in second] == ids[7:20]
+    assert kernel.acknowledge(*first[:3]) == []
+    assert kernel.retry(*first[3:5], delay=timedelta(days=1)) == kernel.quarantine(*first[5:]) == []
+    assert len(kernel.renew(*second[:6], lease=timedelta(hours=1))) == 6
+    clock.advance(60)
+    assert kernel.recover(limit=4) == {BILLING: 4}
+    assert kernel.recover(limit=4) == {BILLING: 3}
+    assert len(kernel.claim(limit=3, suspects=True)) == 1
+    assert len(kernel.claim(limit=100)) == 20
+    assert len(kernel.claim(SEARCH, limit=39)) == 39
+    assert len(kernel.claim(SEARCH, limit=39)) == 1
+    clock.advance(7200)
+    kernel.recover()
+    suspects = [kernel.claim(name, limit=1000, suspects=True) for name in (BILLING, SEARCH)]
+    assert all(kernel.acknowledge(*claims) == [] for claims in suspects if claims)
+    assert kernel.claim() == kernel.claim(SEARCH) == []
+
+
+@pytest.mark.req("CLM-02")
+@pytest.mark.parametrize("planner", ["as usual", "enable_tidscan", "hash joins only", "merge joins only", "enable_material"])
+def test_a_claim_beside_locked_rows_never_takes_more_than_its_limit(
+    kernel: Kernel, each_guard_database: TestDatabase, planner: str
+) -> None:
+    """With the oldest rows locked by an open claim, the next claim takes exactly its limit of the following ones."""
+    ids = sorted(kernel.append_new(builders.PLACED, 30))
+    other = Kernel(each_guard_database.connect())
+    assert len(other.claim(limit=10)) == 10
+    _set(kernel, PLANNERS[planner])
+    assert [claim.fence.event_id for claim in kernel.claim(limit=10)] == ids[10:20]
+    other.connection.rollback()
+    assert [claim.fence.event_id for claim in kernel.claim(limit=10)] == ids[:10]
+
+
+def _pages(kernel: Kernel, call: Callable[[Kernel], Any]) -> tuple[int, Any]:
+    """The pages that a call touches in shared buffers, as the session's own statistics count them, and its result."""
+    cursor = psycopg.ClientCursor(kernel.connection)
+    spied = _Explaining(kernel, cursor)
+    result = call(spied)
+    return spied.pages, result
+
+
+class _Explaining(Kernel):
+    """Runs each query under EXPLAIN (ANALYZE, BUFFERS), in a transaction that commits, and adds up its pages."""
+
+    def __init__(self, kernel: Kernel, cursor: psycopg.ClientCursor[Any]) -> None:
+        super().__init__(kernel.connection)
+        self._cursor = cursor
+        self.pages = 0
+
+    def rows(self, query: Any, *arguments: object) -> list[tuple[Any, ...]]:
+        text = sql.SQL("explain (analyze, buffers, timing off, format json) ") + sql.SQL(query)
+        plan = self._cursor.execute(text, arguments).fetchall()[0][0][0]["Plan"]
+        self.pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        return []
+
+
+def _leases(kernel: Kernel) -> list[Claim]:
+    """The claims that hold a lease of billing, put together from the tables."""
+    found = kernel.rows(
+        "select l.event_id, l.attempt_id, l.token, l.attempt_count, l.failure_count, l.lost_count, l.company, l.member_id,"
+        " l.event_digest, e.envelope, l.created_at from seapost.delivery_lease as l join seapost.event as e using (event_id)"
+        " where l.destination = 'billing' order by l.attempt_id"
+    )
+    return [kernel.claim_of(BILLING, row) for row in found]
+
+
+@pytest.mark.req("CLM-01", "CLM-07", "DLV-07")
+def test_plans_made_on_empty_tables_stay_bounded_behind_a_backlog(lean_kernel: Kernel) -> None:
+    """The plans were made when the tables were empty and vacuumed; behind 20,000 rows each verb touches as few pages."""
+    kernel, clock = lean_kernel, Clock(lean_kernel.connection)
+    _set(kernel, {"plan_cache_mode": "force_generic_plan"})
+    for table in ("delivery_ready", "delivery_lease", "event"):
+        kernel.run("vacuum analyze seapost." + table)  # pyright: ignore[reportArgumentType]
+    small, large = _measure(kernel, clock, 200), _measure(kernel, clock, BACKLOG)
+    for verb, pages in large.items():
+        # A deeper index costs a page per few probes; one scan of the backlog would cost 300 and more.
+        assert pages <= small[verb] * 1.3 + 40, (verb, small, large)
+
+
+def _measure(kernel: Kernel, clock: Clock, backlog: int) -> dict[str, int]:
+    """Pages per verb for 50 deliveries with so many events waiting, and as many leased."""
+    _backlog(kernel, backlog)
+    kernel.claim(SEARCH, limit=min(backlog, 10_000), lease=timedelta(hours=1))
+    pages: dict[str, int] = {}
+    pages["claim"], _ = _pages(kernel, lambda session: session.claim(limit=50, lease=timedelta(hours=1)))
+    claims = _leases(kernel)[-50:]
+    pages["renew"], _ = _pages(kernel, lambda session: session.renew(*claims))
+    pages["acknowledge"], _ = _pages(kernel, lambda session: session.acknowledge(*claims[:25]))
+    pages["retry"], _ = _pages(kernel, lambda session: session.retry(*claims[25:45], delay=timedelta(hours=1)))
+    pages["quarantine"], _ = _pages(kernel, lambda session: session.quarantine(*claims[45:]))
+    kernel.claim(limit=50, lease=timedelta(seconds=1))
+    clock.advance(2)
+    pages["recover"], _ = _pages(kernel, lambda session: session.recover(limit=50))
+    kernel.acknowledge(*kernel.claim(limit=50, suspects=True))
+    return pages
