@@ -96,6 +96,9 @@ def test_a_run_under_fire_loses_and_doubles_nothing(temporary: Path) -> None:
     assert figures["redeliveries"] > 0
     assert "SIGSTOP" in output
     assert "SIGCONT" in output
+    met = re.search(r"([0-9,]+) of these found the receipt of an earlier attempt", output)
+    assert met is not None
+    assert int(met[1].replace(",", "")) > 0, output
     assert_nothing_is_left(temporary)
 
 

@@ -18,7 +18,7 @@ class Clock:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        self.now = START
+        self.start = self.now = START
         connection.execute("create table public.test_clock (moment timestamptz not null)")
         connection.execute("insert into public.test_clock values (%s)", (START,))
         connection.execute("grant select on public.test_clock to public")

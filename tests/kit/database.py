@@ -117,6 +117,12 @@ class DatabaseServer:
         self._create(name, "template0" if template is None else self._template(template))
         return TestDatabase(name, self.dsn(name), template)
 
+    def copy(self, database: TestDatabase) -> TestDatabase:
+        """Make a copy of a database, as a backup would be; nobody may be connected to it."""
+        name = f"seapost_test_{uuid.uuid4().hex[:12]}"
+        self._create(name, database.name)
+        return TestDatabase(name, self.dsn(name), database.guards)
+
     def drop(self, database: TestDatabase) -> None:
         """Close what the test opened and drop the database, whoever is still connected."""
         database.close()

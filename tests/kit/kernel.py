@@ -6,7 +6,7 @@ function under test. Errors are psycopg's own; `sqlstate` names them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
@@ -45,7 +45,7 @@ class Kernel:
         (found,) = self.rows(query, *arguments)
         return found
 
-    def value(self, query: LiteralString, *arguments: object) -> Any:
+    def value(self, query: LiteralString, *arguments: object) -> Any:  # noqa: ANN401 - what the column holds
         """The only value of a query."""
         (found,) = self.row(query, *arguments)
         return found
@@ -56,7 +56,7 @@ class Kernel:
 
     def count(self, table: LiteralString) -> int:
         """How many rows a table or view of the schema has."""
-        return self.value("select count(*) from seapost." + table)
+        return self.value("select count(*) from seapost." + table)  # noqa: S608 - a literal
 
     # Delivery sets ----------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class Kernel:
         """Activate a registered definition."""
         self.run("select seapost.delivery_set_activate_v1(%s, %s, %s)", version, builders.digest(candidate), actor)
 
-    def route(self, version: str = "1", routes: Any = ROUTES) -> bytes:
+    def route(self, version: str = "1", routes: Mapping[str, Sequence[str]] = ROUTES) -> bytes:
         """Register and activate the definition of these routes."""
         candidate = builders.definition(version, routes)
         self.register(candidate)
@@ -255,7 +255,7 @@ def _fences(claims: Sequence[Claim]) -> tuple[list[UUID], list[int], list[UUID]]
 
 
 @contextmanager
-def refused(sqlstate: str, *words: str) -> Iterator[None]:
+def refused(sqlstate: str, *words: str) -> Generator[None]:
     """The block raises a database error of this SQLSTATE whose message or detail holds the words."""
     with pytest.raises(psycopg.Error) as caught:
         yield
@@ -266,7 +266,7 @@ def refused(sqlstate: str, *words: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(database: TestDatabase) -> Iterator[Kernel]:
+def opened(database: TestDatabase) -> Generator[Kernel]:
     """A superuser's session in autocommit mode, with the usual routes; afterwards every invariant must hold."""
     kernel = Kernel(database.connect(autocommit=True))
     kernel.route()
@@ -275,7 +275,7 @@ def opened(database: TestDatabase) -> Iterator[Kernel]:
 
 
 @contextmanager
-def _shared(server: DatabaseServer, level: GuardLevel) -> Iterator[Kernel]:
+def _shared(server: DatabaseServer, level: GuardLevel) -> Generator[Kernel]:
     database = server.create(level)
     with opened(database) as kernel:
         yield kernel

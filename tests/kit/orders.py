@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypedDict
 
 from tests.kit.crash import Blow, Point, Trap
-from tests.kit.shop import DESTINATIONS
+from tests.kit.handlers import DESTINATIONS
 
 Part = Literal["dispatcher", "consumer", "producer"]
 

@@ -18,7 +18,7 @@ import psycopg
 from psycopg import Connection
 
 from seapost.outbox.append import append
-from tests.kit.shop import Placed
+from tests.kit.handlers import Placed
 
 TABLES: Final = """
 create table public.placed_order (event_id uuid not null, number int not null);

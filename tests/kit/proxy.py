@@ -69,9 +69,7 @@ class Proxy:
 
     def dsn(self, dsn: str) -> str:
         """The same database, through here."""
-        return conninfo.make_conninfo(
-            dsn, host="127.0.0.1", port=self.port, sslmode="disable", gssencmode="disable"
-        )
+        return conninfo.make_conninfo(dsn, host="127.0.0.1", port=self.port, sslmode="disable", gssencmode="disable")
 
     @property
     def url(self) -> str:

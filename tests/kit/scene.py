@@ -11,7 +11,7 @@ from uuid import UUID
 
 import psycopg
 
-from tests.kit import builders, invariants, shop
+from tests.kit import builders, handlers, invariants
 from tests.kit.builders import PLACED
 from tests.kit.database import TestDatabase
 from tests.kit.eventually import eventually
@@ -26,6 +26,10 @@ _APPEND: Final = "select seapost.outbox_append_v1(%s)"
 _UNENDED: Final = "select (select count(*) from seapost.delivery_ready) + (select count(*) from seapost.delivery_lease)"
 _GONE: Final = """
 select count(*) = 0 from pg_stat_activity
+where datname = current_database() and application_name like %s and backend_type = 'client backend'"""
+
+_TERMINATE: Final = """
+select pg_terminate_backend(pid) from pg_stat_activity
 where datname = current_database() and application_name like %s and backend_type = 'client backend'"""
 
 
@@ -58,6 +62,10 @@ class Side:
         """How many rows a table has."""
         return self.value("select count(*) from " + table)
 
+    def unended(self) -> int:
+        """Deliveries that are neither acknowledged nor in quarantine."""
+        return self.value(_UNENDED)
+
     @property
     def connection(self) -> psycopg.Connection[Any]:
         """A superuser's session in autocommit mode."""
@@ -70,14 +78,8 @@ class Side:
         eventually(lambda: self.value(_GONE, f"seapost-{part}%"), what=f"no session of {part}")
 
     def terminate(self, part: str) -> int:
-        """End every session of a part of Seapost; how many there were."""
-        return len(
-            self.rows(
-                "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where datname = current_database() and application_name like %s",
-                f"seapost-{part}%",
-            )
-        )
+        """End every session of a part of Seapost, at least one; how many there were."""
+        return len(eventually(lambda: self.rows(_TERMINATE, f"seapost-{part}%"), what=f"a session of {part}"))
 
     def close(self) -> None:
         """Give the session back."""
@@ -100,7 +102,7 @@ class Scene:
         nursery: Nursery,
         folder: Path,
         *,
-        destinations: tuple[str, ...] = shop.DESTINATIONS,
+        destinations: tuple[str, ...] = handlers.DESTINATIONS,
     ) -> None:
         self.source = Side(source)
         self.sink = Side(sink)
@@ -109,17 +111,17 @@ class Scene:
         self.workers: list[Worker] = []
         self._nursery = nursery
         self._folder = folder
-        candidate = builders.definition("1", shop.routes(destinations))
+        candidate = builders.definition("1", handlers.routes(destinations))
         for side in (self.source, self.sink):
             side.rows("select seapost.delivery_set_register_v1(%s, 'test', 'tester')", candidate)
         self.source.rows("select seapost.delivery_set_activate_v1('1', %s, 'tester')", builders.digest(candidate))
-        self.sink.connection.execute(shop.TABLES)
+        self.sink.connection.execute(handlers.TABLES)
 
     # Producer ---------------------------------------------------------------------------------------------
 
     def append(self, count: int, event_type: str = PLACED, *, do: str = "apply") -> list[UUID]:
         """Append new events in one transaction; their ids in order."""
-        envelopes = [shop.envelope(event_type, do) for _ in range(count)]
+        envelopes = [handlers.envelope(event_type, do) for _ in range(count)]
         self.source.rows(_APPEND, envelopes)
         return [builders.event_id_of(text) for text in envelopes]
 
@@ -154,15 +156,13 @@ class Scene:
 
     def unended(self) -> int:
         """Deliveries that are neither acknowledged nor in quarantine."""
-        return self.source.value(_UNENDED)
+        return self.source.unended()
 
     def await_end(self, tend: Callable[[], object] | None = None) -> None:
         """Wait until every delivery has ended; `tend` is called between the looks."""
         self.await_true(lambda: self.unended() == 0, "the end of every delivery", tend)
 
-    def await_true(
-        self, question: Callable[[], object], what: str, tend: Callable[[], object] | None = None
-    ) -> None:
+    def await_true(self, question: Callable[[], object], what: str, tend: Callable[[], object] | None = None) -> None:
         """Wait for facts; on failure show what the processes have said."""
         pause = threading.Event()
 
@@ -186,8 +186,10 @@ class Scene:
                 assert worker.end() == 0, str(worker)
 
     def assert_kept(self) -> None:
-        """Everybody stops, and every invariant holds."""
+        """Everybody stops, and every invariant holds; asked in new sessions, since a server may have been restarted."""
         self.end()
+        self.source.close()
+        self.sink.close()
         invariants.assert_kept(self.source.connection, self.sink.connection)
 
     def outcomes(self, owner: str) -> dict[int | None, int]:

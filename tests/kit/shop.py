@@ -1,149 +1,163 @@
-"""The shop of the fault tests: two events, their consumers, and a record on the consumers' side that outlives any crash.
-
-A handler adds one row to `effect` for its event, without a unique key: an event applied twice shows as two rows. What
-was asked of a consumer stands in `call`, what it answered in `answer`, each committed on its own, so that they still
-say so when the process that wrote them is gone.
-"""
+"""A shop as a user has it: a folder with code, a producer's and a consumer's database, and the commands run there."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any, Final, LiteralString
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
 
-from psycopg import AsyncConnection, Connection
+import psycopg
+import pytest
+from psycopg import Connection
 
+from seapost.cli.exit_codes import ExitCode
+from seapost.cli.keys import ensure_pair
+from seapost.database.installer import GuardLevel
+from tests.kit.commands import Finished, Running, seapost
+from tests.kit.database import DatabaseServer, TestDatabase, open_directory
+from tests.kit.eventually import eventually_row
+from tests.kit.kernel import Kernel
+
+LOCK: Final = 4_711
+"""The advisory lock that an order called `slow` waits for in its handler; `SHOP` names it as well."""
+
+SHOP: Final = """\
 from seapost.contracts.events import Event
-from seapost.database.pool import AsyncPool, SyncPool
 from seapost.inbox.inbox import Inbox
-from seapost.inbox.receive import Receiving
-from seapost.inbox.received import Received
-from seapost.model.errors import Retry
-from seapost.model.outcome import Acknowledged, Outcome
-from seapost.transport.protocol import DeliveryRequest
-from tests.kit import builders
-from tests.kit.builders import BILLING, PLACED, SEARCH, SHIPPED
-from tests.kit.crash import Point, Points
-
-DESTINATIONS: Final = (BILLING, SEARCH)
-WAITING_ROOM: Final = 4_242
-"""Advisory lock of the consumers' database: who holds it keeps every handler that was told to wait."""
-POISON_EXIT: Final = 9
-PATIENCE: Final = 3
-"""An event told to be retried is refused until this attempt."""
-
-TABLES: Final = """
-create table public.effect (consumer text not null, event_id uuid not null);
-create table public.call (
-    called_at timestamptz not null default clock_timestamp(), worker text not null, consumer text not null,
-    event_id uuid not null, attempt_id bigint not null, attempt_number int not null);
-create table public.answer (
-    answered_at timestamptz not null default clock_timestamp(), consumer text not null, event_id uuid not null,
-    attempt_number int not null, outcome text not null, receipt bytea, ack bytea);
-grant select, insert on public.effect, public.call, public.answer to seapost_consumer"""
-
-_EFFECT: Final = "insert into public.effect (consumer, event_id) values (%s, %s)"
-_WAIT: Final = "select pg_advisory_xact_lock_shared(%s)"
-_CALLED: Final = """
-insert into public.call (worker, consumer, event_id, attempt_id, attempt_number)
-select %s, %s, * from unnest(%s::uuid[], %s::bigint[], %s::int[])"""
-_ANSWERED: Final = """
-insert into public.answer (consumer, event_id, attempt_number, outcome, receipt, ack)
-select %s, * from unnest(%s::uuid[], %s::int[], %s::text[], %s::bytea[], %s::bytea[])"""
+from seapost.model.errors import Reject
+from seapost.outbox.application import Application
 
 
-class Placed(Event, type=PLACED, producer="shop", aggregate="order"):
-    """Goes to billing only; its handler is a plain function and does what `do` says."""
-
-    do: str
-
-
-class Shipped(Event, type=SHIPPED, producer="shop", aggregate="order"):
-    """Goes to every destination; its handlers are `async def`."""
-
-    do: str
+class OrderPlaced(Event, type="order.placed@1", producer="shop", aggregate="order"):
+    order: str
+    password: str = "hunter2"
 
 
-def routes(destinations: Sequence[str] = DESTINATIONS) -> dict[str, Sequence[str]]:
-    """Which event goes where."""
-    return {PLACED: (BILLING,), SHIPPED: tuple(destinations)}
+application = Application("shop")
+application.route(OrderPlaced, "billing")
+
+inbox = Inbox("billing")
 
 
-def envelope(event_type: str = PLACED, do: str = "apply") -> bytes:
-    """A new event that tells its handler what to do."""
-    return builders.envelope(event_type, payload={"do": do})
+@inbox.consumer(OrderPlaced)
+def bill(transaction, event):
+    if event.order == "slow":
+        transaction.execute("select pg_advisory_xact_lock(4711)")
+    if event.order == "bad":
+        raise Reject("there is no such order")
+    transaction.execute("insert into public.invoice values (%s)", (event.order,))
+"""
 
 
-def open_inbox(destination: str, points: Points) -> Inbox:
-    """The consumer of one destination."""
-    inbox = Inbox(builders.consumer_of(destination), destination=destination)
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A producer and its consumer as a user has them: a folder with code, and two databases."""
 
-    @inbox.consumer(Placed)
-    def placed(transaction: Connection[Any], event: Placed, received: Received) -> None:
-        if event.do == "wait":
-            transaction.execute(_WAIT, (WAITING_ROOM,))
-        transaction.execute(_EFFECT, (inbox.name, received.event_id))
-        _obey(event.do, received)
-        points.reach(Point.EFFECT_WRITTEN)
+    folder: Path
+    producer: TestDatabase
+    consumer: TestDatabase
+    env: dict[str, str]
+    connection: Connection
+    invoices: Connection
 
-    @inbox.consumer(Shipped)
-    async def shipped(transaction: AsyncConnection[Any], event: Shipped, received: Received) -> None:
-        if event.do == "wait":
-            await transaction.execute(_WAIT, (WAITING_ROOM,))
-        await transaction.execute(_EFFECT, (inbox.name, received.event_id))
-        _obey(event.do, received)
-        points.reach(Point.EFFECT_WRITTEN)
+    def run(self, *arguments: str, **env: str) -> Finished:
+        """Run one command in the folder."""
+        return seapost(*arguments, folder=self.folder, env={**self.env, **env})
 
-    return inbox
+    def done(self, *arguments: str, **env: str) -> Any:  # noqa: ANN401 - JSON is what the command made of it
+        """Run one command that must succeed; its document."""
+        finished = self.run(*arguments, "--json", **env)
+        assert finished.code == ExitCode.DONE, finished
+        return finished.document
+
+    def start(self, *arguments: str, **env: str) -> Running:
+        """Start a command that goes on."""
+        return Running(*arguments, folder=self.folder, env={**self.env, **env})
+
+    def serve(self) -> Running:
+        """Start the receiver on a free port, as the consumer's role."""
+        return self.start("serve", "shop:inbox", "--port", "0", SEAPOST_CONSUMER_ROLE="seapost_consumer")
+
+    def dispatch(self, address: str, *arguments: str, **env: str) -> Running:
+        """Start a dispatcher that delivers to this address, as the dispatcher's role."""
+        return self.start(
+            "dispatch",
+            *arguments,
+            "--destination",
+            "billing",
+            SEAPOST_DATABASE_ROLE="seapost_dispatcher",
+            SEAPOST_DESTINATIONS_BILLING_URL=address,
+            SEAPOST_DESTINATIONS_BILLING_ALLOW_NETWORKS="127.0.0.1",
+            **env,
+        )
+
+    def append(self, *orders: str) -> list[UUID]:
+        """Append one event for each order through the public call."""
+        with psycopg.connect(self.producer.dsn) as connection:
+            namespace = _shop_module(self.folder)
+            return [
+                namespace["append"](connection, namespace["OrderPlaced"](order=order), key=f"order-{place}", revision=1)
+                for place, order in enumerate(orders)
+            ]
+
+    def wait(self, event_id: UUID, status: str) -> None:
+        """Wait until the delivery has this status."""
+        _ = eventually_row(
+            self.connection,
+            "select 1 from seapost.outbox_deliveries where event_id = %s and status = %s",
+            (event_id, status),
+        )
+
+    def leases(self) -> int:
+        """How many deliveries somebody holds."""
+        row = self.connection.execute(
+            "select count(*) from seapost.outbox_deliveries where status = 'leased'"
+        ).fetchone()
+        assert row is not None
+        return row[0]
 
 
-def _obey(word: str, received: Received) -> None:
-    match word:
-        case "die":
-            os._exit(POISON_EXIT)
-        case "retry" if received.attempt_number < PATIENCE:
-            raise Retry("not yet")
-        case _:
-            pass
+def _shop_module(folder: Path) -> dict[str, Any]:
+    """The user's module, read anew, so that tests share no classes."""
+    namespace: dict[str, Any] = {"__name__": "shop"}
+    exec(compile((folder / "shop.py").read_text(encoding="utf-8"), "shop.py", "exec"), namespace)  # noqa: S102 - our own text
+    exec("from seapost.outbox.append import append", namespace)  # noqa: S102 - as above
+    return namespace
 
 
-class RecordedReceiving(Receiving):
-    """An inbox that writes down each call before it looks at it, and each answer before it gives it."""
-
-    def __init__(self, inbox: Inbox, pool: AsyncPool, sync_pool: SyncPool, *, worker: str, points: Points) -> None:
-        super().__init__(inbox, pool, sync_pool)
-        self._worker = worker
-        self._points = points
-
-    async def receive(self, request: DeliveryRequest) -> list[Outcome]:
-        """Receive between two records, each in a transaction of its own."""
-        await self._write(_CALLED, (self._worker, request.consumer_name, *_columns(request)))
-        self._points.reach(Point.RECEIVED)
-        outcomes = await super().receive(request)
-        await self._write(_ANSWERED, (request.consumer_name, *_answers(request, outcomes)))
-        self._points.reach(Point.EFFECT_COMMITTED)
-        return outcomes
-
-    async def _write(self, statement: LiteralString, values: tuple[object, ...]) -> None:
-        async with self.pool.connection() as connection:
-            await connection.execute(statement, values)
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give an empty folder that an embedded server's own user can enter."""
+    directory = open_directory()
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
 
 
-def _columns(request: DeliveryRequest) -> tuple[list[object], ...]:
-    deliveries = request.deliveries
-    return (
-        [delivery.event_id for delivery in deliveries],
-        [delivery.attempt_id for delivery in deliveries],
-        [delivery.attempt_number for delivery in deliveries],
-    )
+@pytest.fixture
+def new_shop(folder: Path, database: TestDatabase, database_server: DatabaseServer) -> Iterator[Shop]:
+    """Give a shop as its author leaves it: code and two migrated databases, nothing else prepared."""
+    consumer = database_server.create(GuardLevel.LEAN)
+    (folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    invoices = consumer.connect(autocommit=True)
+    invoices.execute("create table public.invoice (number text not null)")
+    invoices.execute("grant insert on public.invoice to seapost_consumer")
+    env = {"SEAPOST_DATABASE_DSN": database.dsn, "SEAPOST_CONSUMER_DSN": consumer.dsn}
+    yield Shop(folder, database, consumer, env, database.connect(autocommit=True), invoices)
+    database_server.drop(consumer)
 
 
-def _answers(request: DeliveryRequest, outcomes: Sequence[Outcome]) -> tuple[list[object], ...]:
-    acknowledged = [outcome if isinstance(outcome, Acknowledged) else None for outcome in outcomes]
-    return (
-        [delivery.event_id for delivery in request.deliveries],
-        [delivery.attempt_number for delivery in request.deliveries],
-        ["acknowledged" if isinstance(outcome, Acknowledged) else outcome.code.value for outcome in outcomes],
-        [one and one.receipt for one in acknowledged],
-        [one and one.ack for one in acknowledged],
-    )
+@pytest.fixture
+def shop(new_shop: Shop) -> Shop:
+    """Give a prepared shop: keys, routes active at the producer and known to the consumer."""
+    private, public = new_shop.folder / "private.pem", new_shop.folder / "public.pem"
+    assert len(ensure_pair(private, public)) == 2
+    new_shop.env["SEAPOST_WORKLOAD_PRIVATE_KEY_FILE"] = str(private)
+    new_shop.env["SEAPOST_RECEIVER_PUBLIC_KEY_FILES"] = str(public)
+    candidate = _shop_module(new_shop.folder)["application"].definition("1").candidate_bytes()
+    for connection in (new_shop.connection, new_shop.invoices):
+        _ = Kernel(connection).register(candidate)
+    Kernel(new_shop.connection).activate("1", candidate)
+    return new_shop

@@ -9,8 +9,8 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -29,10 +29,10 @@ from seapost.transport.address import AddressPolicy
 from seapost.transport.http import HttpTransport
 from seapost.transport.inprocess import InProcessTransport
 from seapost.transport.protocol import Transport
-from tests.kit import producer, shop
+from tests.kit import handlers, producer
 from tests.kit.crash import PointedTransport, Points
 from tests.kit.orders import Order
-from tests.kit.shop import RecordedReceiving
+from tests.kit.handlers import RecordedReceiving
 
 HOST: Final = "127.0.0.1"
 
@@ -117,9 +117,7 @@ async def _receivings(order: Order, points: Points) -> AsyncGenerator[list[Recei
         sync_pool = stack.enter_context(open_sync_pool(order.sink, part="inbox-threads", **role))
         yield [
             await stack.enter_async_context(
-                RecordedReceiving(
-                    shop.open_inbox(name, points), pool, sync_pool, worker=order.name, points=points
-                )
+                RecordedReceiving(handlers.open_inbox(name, points), pool, sync_pool, worker=order.name, points=points)
             )
             for name in order.destinations
         ]
@@ -132,13 +130,25 @@ async def _consume(order: Order, points: Points) -> None:
         config = uvicorn.Config(
             app, host=HOST, port=order.port, log_config=None, ws="none", timeout_graceful_shutdown=5
         )
-        server = uvicorn.Server(config)
+        server = _Server(config)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.end)
         serving = asyncio.create_task(server.serve())
         while not server.started and not serving.done():
             await asyncio.sleep(0.005)
         if server.started:
             points.say("ready")
         await serving
+
+
+class _Server(uvicorn.Server):
+    """Ends at SIGTERM with code 0; left to itself it would raise the signal once more afterwards."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
 
 
 def _shift_clock(seconds: float) -> None:

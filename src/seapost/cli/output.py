@@ -19,6 +19,7 @@ from pathlib import PurePath
 from typing import Final, Protocol, cast
 from uuid import UUID
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table as RichTable
@@ -226,9 +227,10 @@ def _for_pipe(table: Table, rows: list[list[str]]) -> str:
 
 def _for_terminal(table: Table, rows: list[list[str]]) -> str:
     console = Console(markup=False, highlight=False, emoji=False)
-    shown = RichTable(title=None if table.title is None else Text(inert(table.title)), title_justify="left")
+    title = None if table.title is None else Text(inert(table.title))
+    shown = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in table.columns:
-        shown.add_column(Text(column), overflow="fold")
+        shown.add_column(Text(column), overflow="fold", min_width=len(column))
     for row in rows:
         shown.add_row(*(Text(cell) for cell in row))
     with console.capture() as captured:

@@ -169,11 +169,11 @@ class Listener:
         session = self._session
         if session is None:
             return False
+        asking = asyncio.ensure_future(session.ask(lambda connection: question(connection, destination)))
+        asking.add_done_callback(_hear_out)
         # Shielded: a caller that is cancelled must not cut the answer off and leave the session in doubt.
         try:
-            return await asyncio.shield(
-                asyncio.ensure_future(session.ask(lambda connection: question(connection, destination)))
-            )
+            return await asyncio.shield(asking)
         except (OSError, psycopg.OperationalError, TimeoutError):
             return False  # the session is lost; its keeper notices the same and makes a new one
 
@@ -241,6 +241,13 @@ class _Session:
     def look_away(self) -> None:
         self._loop.remove_reader(self._socket)
 
+    def end(self) -> None:
+        """Take no more questions; one under way fails now, or whoever closes the connection would wait for its answer."""
+        if self._turn.locked():
+            self._hang_up()
+        self.look_away()
+        self.lost.set()
+
     async def ask(self, question: Callable[[AsyncConnection], Awaitable[ResultT]]) -> ResultT:
         """Run a query with the socket to itself; a server that does not answer in time has lost the session."""
         async with self._turn:
@@ -252,7 +259,7 @@ class _Session:
                 return await question(self._connection)
             finally:
                 overdue.cancel()
-                if self._connection.closed:
+                if self._connection.closed or self.lost.is_set():
                     self.lost.set()
                 else:
                     self.watch()
@@ -292,9 +299,14 @@ async def _watched(
         try:
             yield session
         finally:
-            session.look_away()
-            session.lost.set()
+            session.end()
             connection.remove_notify_handler(handle)
+
+
+def _hear_out(asking: asyncio.Future[bool]) -> None:
+    """Nobody may be left to hear why a question failed."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 def _duplicate(connection: AsyncConnection) -> int:

@@ -146,6 +146,7 @@ class Dispatcher:
                 if self._listener is not None:
                     tasks.append(background.create_task(self._listen(self._listener)))
                 await self._run_lanes()
+                await self._context.hang_up(ABORT_SECONDS)
                 for task in tasks:
                     task.cancel()
         finally:
@@ -165,7 +166,8 @@ class Dispatcher:
 
     async def _enforce(self, lanes: list[asyncio.Task[None]]) -> None:
         await self._stopping.hurried.wait()
-        await asyncio.sleep(self._context.settings.give_back_seconds + ABORT_SECONDS)
+        await asyncio.sleep(self._context.settings.give_back_seconds)
+        await self._context.hang_up(ABORT_SECONDS)
         for lane in lanes:
             lane.cancel()
 

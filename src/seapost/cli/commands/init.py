@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from psycopg import conninfo
 
 from seapost.cli.databases import database_name, dsn_of
@@ -23,10 +19,9 @@ from seapost.database import installer
 from seapost.database.installer import GuardLevel
 from seapost.database.pool import SECRET_PARAMETERS, check_dsn
 
-KEY_FOLDER: Final = ".seapost"
-PRIVATE_KEY: Final = "workload-private.pem"
-PUBLIC_KEY: Final = "workload-public.pem"
-DATA_FOLDER: Final = "postgres"
+PRIVATE_KEY: Final = ".seapost/workload-private.pem"
+PUBLIC_KEY: Final = ".seapost/workload-public.pem"
+DATA_FOLDER: Final = ".seapost/postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ def init(
     ] = None,
     embedded: Annotated[
         Path, typer.Option("--embedded", metavar="DIR", help="Data directory of the embedded server, without --dsn.")
-    ] = Path(KEY_FOLDER) / DATA_FOLDER,
+    ] = Path(DATA_FOLDER),
     file: Annotated[Path, typer.Option("--config", metavar="FILE", help="Settings file to write.")] = DEFAULT_FILE,
     guards: Annotated[
         GuardLevel | None, typer.Option("--guards", help="Guard level to set: lean (the default) or strict.")
@@ -61,7 +56,13 @@ def init(
     """
     output = Output(as_json=as_json)
     folder = file.absolute().parent
-    done = [*_keys(folder), _settings_file(file, dsn, consumer_dsn, embedded)]
+    from seapost.cli import keys  # noqa: PLC0415 - cryptography is slow to load, and other commands need none
+
+    written = keys.ensure_pair(folder / PRIVATE_KEY, folder / PUBLIC_KEY)
+    done = [
+        *(Done(name, "written" if folder / name in written else "kept") for name in (PRIVATE_KEY, PUBLIC_KEY)),
+        _settings_file(file, dsn, consumer_dsn, embedded),
+    ]
     settings = load_settings(file=file, flags={("database", "dsn"): dsn, ("consumer", "dsn"): consumer_dsn})
     databases: dict[str, str] = {}
     for section, database in (("database", settings.database), ("consumer", settings.consumer)):
@@ -83,37 +84,6 @@ def init(
     return ExitCode.DONE
 
 
-def _keys(folder: Path) -> list[Done]:
-    """Write the pair when neither half exists; one half alone is a mistake that we must not paper over."""
-    place = folder / KEY_FOLDER
-    private, public = place / PRIVATE_KEY, place / PUBLIC_KEY
-    if private.exists():
-        return [Done(f"{KEY_FOLDER}/{PRIVATE_KEY}", "kept"), Done(f"{KEY_FOLDER}/{PUBLIC_KEY}", "kept")]
-    place.mkdir(mode=0o755, parents=True, exist_ok=True)
-    key = Ed25519PrivateKey.generate()
-    _write_new(
-        private,
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-        0o600,
-    )
-    _write_new(
-        public,
-        key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo),
-        0o644,
-        replace=True,
-    )
-    with suppress(FileExistsError):
-        _write_new(place / ".gitignore", b"# Keys and data of one machine.\n*\n", 0o644)
-    return [Done(f"{KEY_FOLDER}/{PRIVATE_KEY}", "written"), Done(f"{KEY_FOLDER}/{PUBLIC_KEY}", "written")]
-
-
-def _write_new(path: Path, content: bytes, mode: int, *, replace: bool = False) -> None:
-    """Write a file that did not exist, with its mode from its first moment on."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replace else os.O_EXCL)
-    with os.fdopen(os.open(path, flags, mode), "wb") as file:
-        file.write(content)
-
-
 def _settings_file(file: Path, dsn: str | None, consumer_dsn: str | None, embedded: Path) -> Done:
     if file.exists():
         return Done(str(file), "kept")
@@ -124,7 +94,8 @@ def _settings_file(file: Path, dsn: str | None, consumer_dsn: str | None, embedd
         if dsn is not None and consumer_dsn is None
         else _database_lines(consumer_dsn, "SEAPOST_CONSUMER_DSN", embedded, "consumer", file.absolute().parent),
     )
-    _write_new(file, text.encode(), 0o644)
+    with file.open("x", encoding="utf-8") as stream:
+        _ = stream.write(text)
     return Done(str(file), "written")
 
 
@@ -168,11 +139,11 @@ def starter_file(database: str, consumer: str | None) -> str:
 {database}{consumer_section if consumer is not None else ""}
 # Who the dispatcher is to the consumers that it calls.
 [workload]
-private_key_file = "{KEY_FOLDER}/{PRIVATE_KEY}"
+private_key_file = "{PRIVATE_KEY}"
 
 # The endpoint of `seapost serve`.
 [receiver]
-public_key_files = ["{KEY_FOLDER}/{PUBLIC_KEY}"]
+public_key_files = ["{PUBLIC_KEY}"]
 port = 8700
 
 # One section for each destination that `seapost dispatch` serves.
