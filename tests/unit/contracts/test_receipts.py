@@ -31,7 +31,7 @@ class StampReceipt(Receipt, prefix="stampReceipt", schema_version="2"):
     place: Label
 
 
-@pytest.mark.req("AMB-38", "REF-02")
+@pytest.mark.req("AMB-38", "REF-02", "RCP-38")
 def test_a_receipts_digest_leaves_out_reference_and_commit_time() -> None:
     """Two commits of one fact have one digest; any other field changes it."""
     first = receipt()
