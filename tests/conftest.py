@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.kit.database", "tests.kit.kernel", "tests.kit.sessions", "tests.kit.sql_files", "tests.kit.trace"]
+pytest_plugins = [
+    "tests.kit.database",
+    "tests.kit.kernel",
+    "tests.kit.sessions",
+    "tests.kit.sql_files",
+    "tests.kit.trace",
+]

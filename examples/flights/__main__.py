@@ -25,7 +25,8 @@ WIDTH_WITHOUT_TERMINAL: Final = 110
 def main() -> int:
     """Return 0 when every promise was kept, 1 when not, 2 when something was asked for that cannot be."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        _ = signal.signal(number, _leave)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # started with nohup, it stays when the terminal goes
+            _ = signal.signal(number, _leave)
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)

@@ -20,7 +20,9 @@ from examples.flights.databases import OBSERVER, SOURCE, Databases
 from examples.flights.events import MILEAGE, PUNCTUALITY
 from examples.flights.supervisor import Patience, Supervisor
 
-IN_FLIGHT_SECONDS_MAX: Final = 2.0
+IN_FLIGHT_SECONDS_MAX: Final = 4.0
+IN_FLIGHT_MIN: Final = 20
+"""Fewer are the careful first steps towards a consumer that was away; a blow then would only keep it away."""
 CATCH_SECONDS_MAX: Final = 4.0
 COMMIT_SECONDS_MAX: Final = 0.3
 WAKE_MARGIN_SECONDS: Final = 0.7
@@ -180,7 +182,7 @@ class Chaos:
     def _kill(self, name: str) -> Waiting:
         yield from self._until_ready(name)
         patience = Patience(IN_FLIGHT_SECONDS_MAX)
-        while not (held := self._held(name)) and not patience.is_over:
+        while len(held := self._held(name)) < IN_FLIGHT_MIN and not patience.is_over:
             yield
         if self._supervisor.kill(name):
             self._note("SIGKILL", name, f"with {len(held)} deliveries in flight")
@@ -199,13 +201,13 @@ class Chaos:
         given_up = self._given_up(name, since)
         self._supervisor.wake(name)
         slept = time.monotonic() - asleep_since
-        self._note("SIGCONT", name, f"after {slept:.1f} s; {given_up} of its deliveries had been taken away")
+        self._note("SIGCONT", name, f"slept {slept:.1f} s; {given_up} taken away meanwhile")
 
     def _catch(self, name: str) -> Waiting:
         """Stop a process with deliveries in flight; a dispatcher so that its consumer commits while it sleeps."""
         patience = Patience(CATCH_SECONDS_MAX)
         while True:
-            while not self._held(name) and not patience.is_over:
+            while len(self._held(name)) < IN_FLIGHT_MIN and not patience.is_over:
                 yield
             self._supervisor.stop(name)
             if patience.is_over or name in self._observers:
@@ -224,7 +226,7 @@ class Chaos:
         chosen = self._rng.sample(sessions, min(len(sessions), self._rng.randint(1, SESSIONS_MAX)))
         for process_id, application, _ in chosen:
             _ = self._observers[SOURCE].execute("select pg_terminate_backend(%s)", (process_id,))
-            self._note("terminate", f"session {application}", "")
+            self._note("terminate", str(application), "a database session")
 
     def _awake(self, target: str) -> str:
         """The target, or its twin when it sleeps or another process when it has none: who sleeps is left alone."""

@@ -10,13 +10,13 @@ from typing import Any
 
 import psycopg
 
+import seapost
 from examples.flights.events import MILEAGE, PUNCTUALITY, FlightCancelled, FlightCompleted
-from seapost.inbox.inbox import Inbox
 
 ON_TIME_MINUTES_MAX = 15
 
-punctuality = Inbox(PUNCTUALITY)
-mileage = Inbox(MILEAGE)
+punctuality = seapost.Inbox(PUNCTUALITY)
+mileage = seapost.Inbox(MILEAGE)
 
 # Every event of a batch adds to one of few rows, so two batches at a time would lock the same rows in different orders.
 # They take turns instead: the first statement of a transaction waits for the other transaction to end.

@@ -86,28 +86,28 @@ class Databases:
         return psycopg.connect(self.dsns[part], autocommit=True, application_name=OBSERVER)
 
 
-def create(server_dsn: str) -> Databases:
-    """Make and migrate the databases, their tables and grants, and activate the routes."""
+def choose_names(server_dsn: str) -> Databases:
+    """Names for the databases of one run, which nobody else on the server has."""
     suffix = secrets.token_hex(4)
     names = {part: f"flights_{part}_{suffix}" for part in _TABLES}
-    databases = Databases(
-        names=names,
-        dsns={part: conninfo.make_conninfo(server_dsn, dbname=name) for part, name in names.items()},
-        server_dsn=server_dsn,
-    )
-    with psycopg.connect(server_dsn, autocommit=True, application_name=OBSERVER) as connection:
-        for name in names.values():
+    dsns = {part: conninfo.make_conninfo(server_dsn, dbname=name) for part, name in names.items()}
+    return Databases(names, dsns, server_dsn)
+
+
+def create(databases: Databases) -> None:
+    """Make and migrate the databases, their tables and grants, and activate the routes."""
+    with psycopg.connect(databases.server_dsn, autocommit=True, application_name=OBSERVER) as connection:
+        for name in databases.names.values():
             _ = connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     for part, statements in _TABLES.items():
         _ = migrate(databases.dsns[part])
         with databases.observe(part) as connection:
             _ = connection.execute(statements)
     asyncio.run(_apply_routes(databases))
-    return databases
 
 
 def drop(databases: Databases) -> None:
-    """Drop the databases, whoever is still connected."""
+    """Drop those of the databases that exist, whoever is still connected."""
     with psycopg.connect(databases.server_dsn, autocommit=True, application_name=OBSERVER) as connection:
         for name in databases.names.values():
             _ = connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from seapost.contracts.events import Event
-from seapost.outbox.application import Application
+import seapost
 
 PUNCTUALITY = "punctuality"
 MILEAGE = "mileage"
 
 
-class FlightCompleted(Event, type="flight.completed@1", producer="flights"):
+class FlightCompleted(seapost.Event, type="flight.completed@1", producer="flights"):
     """A flight left New York; one that was diverted has no recorded arrival, and so no arrival delay."""
 
     carrier: str
@@ -20,7 +19,7 @@ class FlightCompleted(Event, type="flight.completed@1", producer="flights"):
     arrival_delay_minutes: int | None = None
 
 
-class FlightCancelled(Event, type="flight.cancelled@1", producer="flights"):
+class FlightCancelled(seapost.Event, type="flight.cancelled@1", producer="flights"):
     """A flight never left."""
 
     carrier: str
@@ -28,6 +27,6 @@ class FlightCancelled(Event, type="flight.cancelled@1", producer="flights"):
     destination: str
 
 
-application = Application("flights")
+application = seapost.Application("flights")
 application.route(FlightCompleted, PUNCTUALITY, MILEAGE)
 application.route(FlightCancelled, PUNCTUALITY)

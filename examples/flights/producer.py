@@ -21,10 +21,9 @@ from uuid import UUID
 
 import psycopg
 
+import seapost
 from examples.flights.data import Row, Selection, read_rows
 from examples.flights.events import FlightCancelled, FlightCompleted
-from seapost.contracts.envelope import PreparedEvent
-from seapost.outbox.append import append_many, prepare
 
 SETTINGS_VARIABLE: Final = "FLIGHTS_PRODUCER"
 DSN_VARIABLE: Final = "FLIGHTS_PRODUCER_DSN"
@@ -32,6 +31,8 @@ APPLICATION_NAME: Final = "flights-producer"
 BATCH_MIN: Final = 20
 BATCH_MAX: Final = 250
 TAKEN_BACK_SHARE: Final = 0.08
+ALWAYS_TAKEN_BACK: Final = 2
+"""The second transaction always is, so that even a short run shows one."""
 RECONNECTS_MAX: Final = 100
 RECONNECT_SECONDS: Final = 0.2
 ABSENT: Final = "NA"
@@ -94,9 +95,9 @@ def read_flight(flight_id: int, row: Row) -> Flight:
     )
 
 
-def store(connection: psycopg.Connection, flights: list[Flight]) -> list[PreparedEvent]:
+def store(connection: psycopg.Connection, flights: list[Flight]) -> list[seapost.PreparedEvent]:
     """Write flights and append their events; the caller owns the transaction."""
-    events = [prepare(flight.event, key=flight.key, revision=1) for flight in flights]
+    events = [seapost.prepare(flight.event, key=flight.key, revision=1) for flight in flights]
     rows = [
         (
             flight.flight_id,
@@ -110,7 +111,7 @@ def store(connection: psycopg.Connection, flights: list[Flight]) -> list[Prepare
         for flight, event in zip(flights, events, strict=True)
     ]
     _ = connection.execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
-    _ = append_many(connection, events)
+    _ = seapost.append_many(connection, events)
     return events
 
 
@@ -133,8 +134,8 @@ def produce(dsn: str, settings: ProducerSettings) -> None:
     started = time.monotonic()
     done = 0
     connection = _connect(dsn)
-    for batch in _batches(flights, rng):
-        take_back_first = rng.random() < TAKEN_BACK_SHARE
+    for number, batch in enumerate(_batches(flights, rng), 1):
+        take_back_first = rng.random() < TAKEN_BACK_SHARE or number == ALWAYS_TAKEN_BACK
         for _ in range(RECONNECTS_MAX):
             try:
                 if take_back_first:

@@ -20,7 +20,7 @@ INCIDENTS_SHOWN_MAX: Final = 40
 AIRCRAFT_SHOWN: Final = 5
 FINDINGS_SHOWN_MAX: Final = 25
 SPARKS: Final = "▁▂▃▄▅▆▇█"
-SPARKS_MAX: Final = 60
+SPARKS_MAX: Final = 58
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +100,23 @@ def _pace(run: Run) -> Group:
             f"{facts.events:,} events, {facts.deliveries:,} deliveries, "
             f"{facts.starts - facts.deliveries:,} redeliveries in {run.seconds:.1f} s"
         ),
-        f"{met:,} deliveries found the receipt of an earlier attempt waiting: sent again, not applied again",
+        f"{met:,} of these found the receipt of an earlier attempt: not applied again",
         (
-            f"{facts.taken_back:,} events were appended in transactions that were then rolled back: "
-            f"{facts.taken_back_seen or 'none'} of them were ever seen"
+            f"{facts.taken_back:,} events were rolled back on purpose after their append: "
+            f"{facts.taken_back_seen or 'none'} was ever seen"
         ),
     ]
     if pace.first and pace.last and pace.per_second:
         seconds = max((pace.last - pace.first).total_seconds(), 0.001)
         lines.append(
-            f"{facts.acknowledged / seconds:,.0f} acknowledged per second on average, "
+            f"{facts.acknowledged / seconds:,.0f} acknowledged per second, "
             f"{max(pace.per_second.values()):,} in the best second"
         )
     if pace.latencies:
         half, most, worst = (latency.total_seconds() for latency in pace.latencies)
-        lines.append(
-            f"append to acknowledgement: half within {half:.2f} s, 99 % within {most:.2f} s, all within {worst:.2f} s"
-        )
+        lines.append(f"append to acknowledgement: half in {half:.2f} s, 99 % in {most:.2f} s, all in {worst:.2f} s")
     if pace.per_second:
-        lines.append(f"acknowledged in each second  {_spark(pace.per_second)}")
+        lines.append(f"second by second  {_spark(pace.per_second)}")
     return Group(Text("What came of it", style="bold"), *(Text(f"  {line}") for line in lines))
 
 

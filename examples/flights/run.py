@@ -21,6 +21,7 @@ from examples.flights.events import MILEAGE, PUNCTUALITY
 from examples.flights.evidence import Evidence, judge
 from examples.flights.expected import Expected, compute
 from examples.flights.facts import Facts, gather
+from examples.flights.interrupts import held_back
 from examples.flights.producer import ProducerSettings
 from examples.flights.progress import ProgressView, Standing
 from examples.flights.report import ProcessRecord, Run, show
@@ -55,8 +56,9 @@ def run(settings: DemoSettings, console: Console) -> Outcome:
         expected = compute(settings.selection)
         measure = measure_for(expected.events)
         console.print(
-            f"[bold]{expected.events:,} flights that left New York in 2013, seed {settings.seed}[/]: "
-            f"{expected.completed:,} completed, {expected.cancelled:,} cancelled; {measure.kills} kills planned"
+            f"[bold]{expected.events:,} flights from New York in 2013, {expected.cancelled:,} of them cancelled[/]\n"
+            f"planned with seed {settings.seed}: {measure.kills} × SIGKILL, {measure.halts} × SIGSTOP, "
+            f"{measure.terminations} × pg_terminate_backend"
         )
         with console.status("setting up: PostgreSQL, three databases, two consumers, two dispatchers"):
             folder = stack.enter_context(_folder())
@@ -172,15 +174,18 @@ def _folder() -> Generator[Path, None, None]:
 @contextmanager
 def _databases(settings: DemoSettings, folder: Path) -> Generator[Databases, None, None]:
     """The run's databases on the user's server, or on one made for the run and as durable as any."""
-    if settings.server_dsn is None:
-        with EmbeddedServer(folder / "data", settings=SERVER_SETTINGS) as server:
-            yield databases_of_run.create(server.dsn())
-        return
-    databases = databases_of_run.create(settings.server_dsn)
-    try:
+    with ExitStack() as stack:
+        if settings.server_dsn is None:
+            server = EmbeddedServer(folder / "data", settings=SERVER_SETTINGS)
+            _ = stack.callback(server.stop)
+            with held_back():
+                server.start()
+            databases = databases_of_run.choose_names(server.dsn())
+        else:
+            databases = databases_of_run.choose_names(settings.server_dsn)
+            _ = stack.callback(databases_of_run.drop, databases)
+        databases_of_run.create(databases)
         yield databases
-    finally:
-        databases_of_run.drop(databases)
 
 
 def _python_path() -> str:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from examples.flights.interrupts import held_back
+
 REAP_SECONDS_MAX: Final = 10.0
 STOP_SECONDS_MAX: Final = 15.0
 CRASHES_MAX: Final = 5
@@ -157,7 +159,7 @@ class Supervisor:
     def _launch(self, worker: Worker) -> None:
         worker.starts += 1
         worker.is_stopped = False
-        with worker.log.open("ab") as log:
+        with worker.log.open("ab") as log, held_back():
             worker.process = subprocess.Popen(
                 list(worker.command),
                 env={**self._environment, **worker.environment},

@@ -7,6 +7,7 @@ every state; the sound database reports nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import LiteralString
 
 import pytest
 
@@ -16,28 +17,36 @@ from tests.kit.database import DatabaseServer
 from tests.kit.kernel import Kernel
 
 # What is done to the facts → the defects that the view then reports (a damage can have several faces).
-DAMAGES: dict[str, tuple[str, set[str]]] = {
+DAMAGES: dict[str, tuple[LiteralString, set[str]]] = {
     "a pending row vanishes": (
         "delete from seapost.delivery_ready where destination = 'search'",
         {"delivery in 0 places"},
     ),
     "a delivery stands in two places": (
-        "insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, failure_count,"
-        " lost_count, event_digest, destination) select d.event_id, now(), d.created_at, d.member_id, 1, 0, 0, e.digest,"
-        " d.destination from seapost.delivery as d join seapost.event as e using (event_id)"
-        " join seapost.delivery_acknowledgement as a using (event_id, destination) where d.destination = 'billing' limit 1",
+        (
+            "insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, "
+            "failure_count, lost_count, event_digest, destination) select d.event_id, now(), d.created_at, "
+            "d.member_id, 1, 0, 0, e.digest, d.destination from seapost.delivery as d join seapost.event as e "
+            "using (event_id) join seapost.delivery_acknowledgement as a using (event_id, destination) where "
+            "d.destination = 'billing' limit 1"
+        ),
         {"delivery in 2 places"},
     ),
     "a place has no delivery": (
-        "insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, failure_count,"
-        " lost_count, event_digest, destination)"
-        " select event_id, now(), now(), 1, 0, 0, 0, digest, 'nowhere' from seapost.event limit 1",
+        (
+            "insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, "
+            "failure_count, lost_count, event_digest, destination) select event_id, now(), now(), 1, 0, 0, 0, "
+            "digest, 'nowhere' from seapost.event limit 1"
+        ),
         {"place without delivery"},
     ),
     "a delivery has no event": (
-        "with d as (insert into seapost.delivery values (gen_random_uuid(), now(), 1, 'billing') returning *)"
-        " insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, failure_count,"
-        " lost_count, event_digest, destination) select event_id, now(), created_at, 1, 0, 0, 0, '', 'billing' from d",
+        (
+            "with d as (insert into seapost.delivery values (gen_random_uuid(), now(), 1, 'billing') returning *) "
+            "insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count, "
+            "failure_count, lost_count, event_digest, destination) select event_id, now(), created_at, 1, 0, 0, "
+            "0, '', 'billing' from d"
+        ),
         {"delivery without event"},
     ),
     "a mandatory delivery is missing": (
@@ -46,19 +55,21 @@ DAMAGES: dict[str, tuple[str, set[str]]] = {
     ),
     "a delivery belongs to no line of the definition": (
         "update seapost.delivery set member_id = 99 where destination = 'search'",
-        {"delivery outside its definition", "mandatory delivery missing", "copy differs from the fact"},
+        {"copy differs from the fact", "delivery outside its definition", "mandatory delivery missing"},
     ),
     "an event has a pair that its definition lacks": (
         "update seapost.event set mandatory_count = 7",
         {"event of an unknown pair", "published too early or not at all"},
     ),
     "a start has no delivery": (
-        "insert into seapost.delivery_attempt_start"
-        " values (gen_random_uuid(), 900, gen_random_uuid(), now(), 1, 'billing', 'w')",
-        {"start without delivery", "open start without lease"},
+        (
+            "insert into seapost.delivery_attempt_start values (gen_random_uuid(), 900, gen_random_uuid(), now(), "
+            "1, 'billing', 'w')"
+        ),
+        {"open start without lease", "start without delivery"},
     ),
     "a finish has no start": (
-        "insert into seapost.delivery_attempt_finish values (gen_random_uuid(), 900, now(), 2, 'timeout', null)",
+        ("insert into seapost.delivery_attempt_finish values (gen_random_uuid(), 900, now(), 2, 'timeout', null)"),
         {"finish without start"},
     ),
     "a lease vanishes under a running attempt": (
@@ -70,8 +81,10 @@ DAMAGES: dict[str, tuple[str, set[str]]] = {
         {"open start without lease"},
     ),
     "a lease outlives its finished attempt": (
-        "insert into seapost.delivery_attempt_finish"
-        " select event_id, attempt_id, now(), 2, 'timeout', null from seapost.delivery_lease",
+        (
+            "insert into seapost.delivery_attempt_finish select event_id, attempt_id, now(), 2, 'timeout', null "
+            "from seapost.delivery_lease"
+        ),
         {"lease without its open start"},
     ),
     "an acknowledgement lost its finish": (
@@ -80,32 +93,33 @@ DAMAGES: dict[str, tuple[str, set[str]]] = {
     ),
     "an acknowledging finish lost its acknowledgement": (
         "delete from seapost.delivery_acknowledgement",
-        {
-            "delivery in 0 places",
-            "acknowledging finish without acknowledgement",
-            "published too early or not at all",
-        },
+        {"acknowledging finish without acknowledgement", "delivery in 0 places", "published too early or not at all"},
     ),
     "a quarantine lost its finish": (
         "delete from seapost.delivery_attempt_finish where outcome = 3",
-        {"quarantined without its finish", "open start without lease"},
+        {"open start without lease", "quarantined without its finish"},
     ),
     "a quarantining finish lost its quarantine": (
         "delete from seapost.delivery_quarantine",
         {"delivery in 0 places", "quarantining finish without quarantine"},
     ),
     "an acknowledgement names the attempt of another destination": (
-        "update seapost.delivery_attempt_start set destination = 'search' where attempt_id ="
-        " (select a.attempt_id from seapost.delivery_acknowledgement as a"
-        "  join seapost.delivery as d on d.event_id = a.event_id and d.destination = 'search' limit 1)",
+        (
+            "update seapost.delivery_attempt_start set destination = 'search' where attempt_id = (select "
+            "a.attempt_id from seapost.delivery_acknowledgement as a  join seapost.delivery as d on d.event_id = "
+            "a.event_id and d.destination = 'search' limit 1)"
+        ),
         {
-            "settled by an attempt of another destination",
-            "attempt numbers not 1 to n",
             "attempt count differs from the starts",
+            "attempt numbers not 1 to n",
+            "settled by an attempt of another destination",
         },
     ),
     "a publication came too early": (
-        "insert into seapost.publication select event_id, now() from seapost.delivery where destination = 'search' limit 1",
+        (
+            "insert into seapost.publication select event_id, now() from seapost.delivery where destination = "
+            "'search' limit 1"
+        ),
         {"published too early or not at all"},
     ),
     "a complete event was not published": (
@@ -117,7 +131,7 @@ DAMAGES: dict[str, tuple[str, set[str]]] = {
         {"publication without event"},
     ),
     "an attempt number is missing": (
-        "update seapost.delivery_attempt_start set attempt_number = attempt_number + 1 where destination = 'billing'",
+        ("update seapost.delivery_attempt_start set attempt_number = attempt_number + 1 where destination = 'billing'"),
         {"attempt numbers not 1 to n"},
     ),
     "the count of attempts was reset": (
@@ -162,6 +176,6 @@ def test_each_defect_is_reported_by_its_name(damaged: Kernel, damage: str) -> No
     connection = damaged.connection
     with connection.transaction(force_rollback=True):
         connection.execute("set local session_replication_role = replica")
-        assert connection.execute(statement).rowcount > 0  # pyright: ignore[reportArgumentType]
+        assert connection.execute(statement).rowcount > 0
         assert {row[0] for row in damaged.defects()} == defects
     assert damaged.defects() == []

@@ -95,7 +95,9 @@ def test_no_runtime_role_can_replace_the_clock(lean_kernel: Kernel, database: Te
     """Only who owns the schema could; a temporary function or a search path of the caller's own changes nothing."""
     connection = database.connect("dispatcher", autocommit=True)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute("create or replace function seapost.clock_now() returns timestamptz language sql as 'select now()'")
+        connection.execute(
+            "create or replace function seapost.clock_now() returns timestamptz language sql as 'select now()'"
+        )
     connection.execute(
         "create function pg_temp.clock_now() returns timestamptz language sql as $$ select '-infinity'::timestamptz $$"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 import psycopg
 import pytest
 
@@ -110,7 +112,8 @@ def test_strict_refuses_a_delivery_added_later(strict_kernel: Kernel) -> None:
 def _insert(kernel: Kernel, text: bytes, *destinations: str) -> None:
     """Store an event and some of its deliveries without the append function."""
     kernel.run(
-        "insert into seapost.event (event_id, created_at, occurred_at, aggregate_revision, definition_id, mandatory_count,"
+        "insert into seapost.event (event_id, created_at, occurred_at, aggregate_revision, definition_id,"
+        " mandatory_count,"
         " event_type, schema_version, aggregate_kind, aggregate_id, envelope)"
         " select (d ->> 'eventId')::uuid, now(), now(), (d #>> '{aggregate,revision}')::int, 1, 2, d ->> 'eventType',"
         " '1', 'order', d #>> '{aggregate,id}', %s from (select convert_from(%s, 'UTF8')::jsonb as d) as x",
@@ -152,17 +155,22 @@ def test_lean_reports_the_same_defect_afterwards(database: TestDatabase) -> None
     "statement",
     [
         "insert into seapost.delivery_attempt_finish values (gen_random_uuid(), 1, now(), 2, 'timeout', null)",
-        "insert into seapost.delivery_attempt_start values (gen_random_uuid(), 1, gen_random_uuid(), now(), 1, 'billing', 'w')",
+        (
+            "insert into seapost.delivery_attempt_start"
+            " values (gen_random_uuid(), 1, gen_random_uuid(), now(), 1, 'billing', 'w')"
+        ),
         "insert into seapost.delivery_acknowledgement values (gen_random_uuid(), 1, now(), 'billing', sha256(''), 'r')",
         "insert into seapost.publication values (gen_random_uuid(), now())",
         "insert into seapost.delivery values (gen_random_uuid(), now(), 1, 'billing')",
     ],
     ids=["finish", "start", "acknowledgement", "publication", "delivery"],
 )
-def test_strict_refuses_a_fact_without_its_origin(strict_kernel: Kernel, statement: str) -> None:
-    """A finish needs its start, a start and an acknowledgement their delivery, a publication and a delivery their event."""
+def test_strict_refuses_a_fact_without_its_origin(strict_kernel: Kernel, statement: LiteralString) -> None:
+    """A finish needs its start, a start and an acknowledgement their delivery, a publication and a delivery their
+    event.
+    """
     with pytest.raises(psycopg.Error) as caught:
-        strict_kernel.run(statement)  # pyright: ignore[reportArgumentType]
+        strict_kernel.run(statement)
     assert caught.value.sqlstate in {"23503", "SP007"}
 
 

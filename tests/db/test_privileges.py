@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 import psycopg
 import pytest
 from psycopg import sql
@@ -99,7 +101,8 @@ def test_a_role_reads_exactly_its_views_and_runs_exactly_its_functions(shared_ke
         "select c.relname, p.privilege from pg_class as c,"
         " unnest(array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']) as p (privilege)"
         " where c.relnamespace = 'seapost'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')"
-        " and (has_table_privilege(%s, c.oid, p.privilege) or (p.privilege in ('select', 'insert', 'update', 'references')"
+        " and (has_table_privilege(%s, c.oid, p.privilege) or (p.privilege in ('select', 'insert', 'update',"
+        " 'references')"
         " and has_any_column_privilege(%s, c.oid, p.privilege)))",
         name,
         name,
@@ -129,22 +132,28 @@ def test_public_holds_nothing(shared_kernel: Kernel) -> None:
     """No object of the schema grants anything to PUBLIC, directly or by its default rights."""
     granted = shared_kernel.rows(
         "select c.relname, a.privilege_type from pg_class as c,"
-        " aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::\"char\", c.relowner))) as a"
+        " aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::\"char\","
+        " c.relowner)))"
+        " as a"
         " where c.relnamespace = 'seapost'::regnamespace and a.grantee = 0"
         " union all select p.proname, a.privilege_type from pg_proc as p,"
         " aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as a"
         " where p.pronamespace = 'seapost'::regnamespace and a.grantee = 0"
         " union all select n.nspname, a.privilege_type from pg_namespace as n,"
-        " aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) as a where n.nspname = 'seapost' and a.grantee = 0"
+        " aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) as a where n.nspname = 'seapost' and"
+        " a.grantee = 0"
         " union all select t.attrelid::regclass::text, a.privilege_type from pg_attribute as t join pg_class as c"
-        " on c.oid = t.attrelid, aclexplode(t.attacl) as a where c.relnamespace = 'seapost'::regnamespace and a.grantee = 0"
+        " on c.oid = t.attrelid, aclexplode(t.attacl) as a where c.relnamespace = 'seapost'::regnamespace and"
+        " a.grantee = 0"
     )
     assert granted == []
 
 
 @pytest.mark.req("SEC-01", "SEC-04")
 def test_every_object_belongs_to_the_owner_who_cannot_log_in(shared_kernel: Kernel) -> None:
-    """Schema, tables, views and functions are owned by seapost_owner; none of our roles can log in or is more than a role."""
+    """Schema, tables, views and functions are owned by seapost_owner; none of our roles can log in or is more than a
+    role.
+    """
     owners = shared_kernel.rows(
         "select distinct pg_get_userbyid(o.owner) from ("
         " select c.relowner as owner from pg_class as c where c.relnamespace = 'seapost'::regnamespace"
@@ -204,13 +213,13 @@ def test_functions_with_the_owners_rights_pin_their_search_path(shared_kernel: K
         "set session_replication_role = replica",
     ],
 )
-def test_the_dispatcher_cannot_go_around_its_functions(shared_kernel: Kernel, statement: str) -> None:
+def test_the_dispatcher_cannot_go_around_its_functions(shared_kernel: Kernel, statement: LiteralString) -> None:
     """Events, definitions, receipts and publications are out of its reach, and leases move by its functions only."""
     connection = shared_kernel.connection
     with connection.transaction(force_rollback=True):
         connection.execute("set local role seapost_dispatcher")
         with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
-            connection.execute(statement)  # pyright: ignore[reportArgumentType]
+            connection.execute(statement)
 
 
 @pytest.mark.req("SEC-01", "SEC-04", "CLM-07")

@@ -13,6 +13,7 @@ from tests.kit.scene import Scene
 EVENTS = 12
 SHARED = 6
 KILLED = -9
+SHORT = {"lease_seconds": 0.4}
 ACKNOWLEDGED, RETRYABLE, EXPIRED = 1, 2, 4
 
 
@@ -71,7 +72,7 @@ def test_a_dispatcher_with_its_inbox_dies_at_any_point(each_scene: Scene, case: 
     """Whatever of the walk was done, the successor ends every delivery; effects and receipts exist exactly once."""
     scene = each_scene
     _append(scene)
-    victim = scene.dispatcher("victim", trap=Trap(case.point, case.nth))
+    victim = scene.dispatcher("victim", trap=Trap(case.point, case.nth), destination_settings=SHORT)
     assert victim.await_end() == KILLED
     scene.sink.await_gone("inbox")
     applied = scene.sink.count("public.effect")
@@ -93,7 +94,7 @@ def test_a_dispatcher_dies_and_its_consumer_lives(scene: Scene, case: Case) -> N
     """Over HTTP the consumer goes on without the caller; whoever comes next gets the receipts that it wrote."""
     _append(scene)
     scene.consumer()
-    victim = scene.caller("victim", trap=Trap(case.point, case.nth))
+    victim = scene.caller("victim", trap=Trap(case.point, case.nth), destination_settings=SHORT)
     assert victim.await_end() == KILLED
     scene.caller("successor")
     scene.await_end()

@@ -87,7 +87,7 @@ class Points:
         self._around(inbox, "receive_async", None, Point.RECEIPT_WRITTEN)
         receive = inbox.receive
 
-        def receive_and_reach(*arguments: Any, **named: Any) -> Any:
+        def receive_and_reach(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the original
             result = receive(*arguments, **named)
             self.reach(Point.RECEIPT_WRITTEN)
             return result
@@ -99,7 +99,7 @@ class Points:
     ) -> None:
         original: Callable[..., Awaitable[Any]] = getattr(module, name)
 
-        async def around(*arguments: Any, **named: Any) -> Any:
+        async def around(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the original
             if before is not None:
                 self.reach(before)
             result = await original(*arguments, **named)

@@ -102,7 +102,7 @@ def _obey(word: str, received: Received) -> None:
         case "die":
             os._exit(POISON_EXIT)
         case "retry" if received.attempt_number < PATIENCE:
-            raise Retry("not yet")
+            raise Retry("not yet", code="revision_gap")
         case _:
             pass
 

@@ -1,7 +1,7 @@
 """What must hold after any fault, read from facts alone: plain SQL over both sides, no help from the code under test.
 
-`violations` names every rule that is broken; an empty list is the proof. The producer's side is asked for the deliveries
-and their attempts, the consumers' side for receipts and effects, and the two are held against each other.
+`violations` names every rule that is broken; an empty list is the proof. The producer's side is asked for the
+deliveries and their attempts, the consumers' side for receipts and effects, and each is held against the other.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tests.kit.eventually import eventually
 from tests.kit.orders import Order
 from tests.kit.tree import ROOT
 
-LOG_LINES: Final = 150
+LOG_LINES: Final = 15
 
 
 class Nursery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, LiteralString, Unpack
@@ -15,11 +15,11 @@ from tests.kit import builders, handlers, invariants
 from tests.kit.builders import PLACED
 from tests.kit.database import TestDatabase
 from tests.kit.eventually import eventually
-from tests.kit.orders import Order, OrderOptions
+from tests.kit.orders import Order, OrderOptions, Part
 from tests.kit.processes import Nursery, Worker
 from tests.kit.serving import free_port
 
-END_SECONDS_MAX: Final = 45.0
+END_SECONDS_MAX: Final = 90.0
 PAUSE_SECONDS: Final = 0.02
 
 _APPEND: Final = "select seapost.outbox_append_v1(%s)"
@@ -53,14 +53,14 @@ class Side:
         (found,) = eventually(look, what=f"an answer to {query!r}")
         return found
 
-    def value(self, query: LiteralString, *arguments: object) -> Any:
+    def value(self, query: LiteralString, *arguments: object) -> Any:  # noqa: ANN401 - a value of the database
         """The only value of a query."""
         ((found,),) = self.rows(query, *arguments)
         return found
 
     def count(self, table: LiteralString) -> int:
         """How many rows a table has."""
-        return self.value("select count(*) from " + table)
+        return self.value("select count(*) from " + table)  # noqa: S608 - a literal
 
     def unended(self) -> int:
         """Deliveries that are neither acknowledged nor in quarantine."""
@@ -77,9 +77,17 @@ class Side:
         """Wait until no session of a part of Seapost is left: what its process held open is rolled back then."""
         eventually(lambda: self.value(_GONE, f"seapost-{part}%"), what=f"no session of {part}")
 
-    def terminate(self, part: str) -> int:
-        """End every session of a part of Seapost, at least one; how many there were."""
-        return len(eventually(lambda: self.rows(_TERMINATE, f"seapost-{part}%"), what=f"a session of {part}"))
+    def terminate(self, part: str, *, least: int = 1) -> int:
+        """End every session of a part of Seapost, and wait for so many of them; how many there were."""
+        ended = 0
+
+        def end() -> bool:
+            nonlocal ended
+            ended += len(self.rows(_TERMINATE, f"seapost-{part}%"))
+            return ended >= least
+
+        eventually(end, what=f"a session of {part}")
+        return ended
 
     def close(self) -> None:
         """Give the session back."""
@@ -148,7 +156,7 @@ class Scene:
         worker.await_report("ready")
         return worker
 
-    def _order(self, part: Any, name: str, options: OrderOptions) -> Order:
+    def _order(self, part: Part, name: str, options: OrderOptions) -> Order:
         given: OrderOptions = {"source": self.source.database.dsn, "destinations": self.destinations, **options}
         return Order(part=part, name=name, **given)
 
@@ -213,7 +221,7 @@ class Scene:
 
 
 @contextmanager
-def opened(scene: Scene) -> Iterator[Scene]:
+def opened(scene: Scene) -> Generator[Scene]:
     """Close the scene at the end of the block."""
     try:
         yield scene

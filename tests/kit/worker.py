@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Generator
@@ -31,8 +32,8 @@ from seapost.transport.inprocess import InProcessTransport
 from seapost.transport.protocol import Transport
 from tests.kit import handlers, producer
 from tests.kit.crash import PointedTransport, Points
-from tests.kit.orders import Order
 from tests.kit.handlers import RecordedReceiving
+from tests.kit.orders import Order
 
 HOST: Final = "127.0.0.1"
 
@@ -130,18 +131,22 @@ async def _consume(order: Order, points: Points) -> None:
         config = uvicorn.Config(
             app, host=HOST, port=order.port, log_config=None, ws="none", timeout_graceful_shutdown=5
         )
-        server = _Server(config)
+        server = _Server(config, points)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.end)
-        serving = asyncio.create_task(server.serve())
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.005)
-        if server.started:
-            points.say("ready")
-        await serving
+        await server.serve()
 
 
 class _Server(uvicorn.Server):
-    """Ends at SIGTERM with code 0; left to itself it would raise the signal once more afterwards."""
+    """Reports when it listens, and ends at SIGTERM with code 0; left to itself it would raise the signal once more."""
+
+    def __init__(self, config: uvicorn.Config, points: Points) -> None:
+        super().__init__(config)
+        self._points = points
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._points.say("ready")
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

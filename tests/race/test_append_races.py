@@ -24,7 +24,9 @@ def _append(*texts: bytes) -> Callable[[psycopg.Connection[Any]], int]:
 def test_two_appends_of_one_id_store_one_event(
     kernel: Kernel, each_guard_database: TestDatabase, sessions: SessionFactory, *, is_same: bool
 ) -> None:
-    """The second waits for the first: the same bytes are a replay, other content is the mismatch error and nothing else."""
+    """The second waits for the first: the same bytes are a replay, other content is the mismatch error and nothing
+    else.
+    """
     identity = str(builders.new_event_id())
     first = envelope(SHIPPED, eventId=identity, payload={"n": 1})
     second = first if is_same else envelope(SHIPPED, eventId=identity, payload={"n": 2})

@@ -75,11 +75,15 @@ def test_an_append_waits_for_the_activation_and_freezes_the_new_definition(
 def test_a_producer_with_an_old_snapshot_cannot_freeze_a_retired_definition(
     kernel: Kernel, each_guard_database: TestDatabase, isolation: IsolationLevel
 ) -> None:
-    """Its transaction began before the switch and still sees the old version; append fails with a serialization error."""
+    """Its transaction began before the switch and still sees the old version; append fails with a serialization
+    error.
+    """
     kernel.register(NEXT)
     producer = Kernel(each_guard_database.connect())
     producer.connection.isolation_level = isolation
-    assert producer.value("select delivery_set_version from seapost.delivery_set_versions where status = 'active'") == "1"
+    assert (
+        producer.value("select delivery_set_version from seapost.delivery_set_versions where status = 'active'") == "1"
+    )
     kernel.activate("2", NEXT)
     with refused("40001"):
         producer.append(envelope())
@@ -132,7 +136,9 @@ def test_two_activations_at_once_leave_one_active_version(
 def test_two_registrations_at_once_insert_or_compare(
     kernel: Kernel, each_guard_database: TestDatabase, sessions: SessionFactory, *, is_same: bool
 ) -> None:
-    """The second waits for the first: the same candidate gets the same name, another one under that version a conflict."""
+    """The second waits for the first: the same candidate gets the same name, another one under that version a
+    conflict.
+    """
     one, two = sessions(each_guard_database)
     other = NEXT if is_same else builders.definition("2", {PLACED: [BILLING]})
     identity = one.call(lambda connection: Kernel(connection).register(NEXT))

@@ -27,11 +27,11 @@ def _start(session: Session, verb: Verb, *arguments: Any, **options: Any) -> Ste
     return session.start_call(lambda connection: verb(Kernel(connection), *arguments, **options))
 
 
-def _call(session: Session, verb: Verb, *arguments: Any, **options: Any) -> Any:
+def _call(session: Session, verb: Verb, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - each verb has its own answer
     return _start(session, verb, *arguments, **options).result()
 
 
-def _is_refused(answer: Any, claim: Claim) -> bool:
+def _is_refused(answer: object, claim: Claim) -> bool:
     return answer in (set(), [(claim.fence.event_id, claim.fence.attempt_id, "stale")])
 
 

@@ -53,7 +53,9 @@ def test_a_waiting_batch_holds_nothing_behind_the_row_it_waits_for(
 def test_opposite_settles_claims_and_recoveries_at_once_never_deadlock(
     kernel: Kernel, each_guard_database: TestDatabase
 ) -> None:
-    """Four workers fight over the same claims with every verb, in both orders, while a fifth recovers: no error at all."""
+    """Four workers fight over the same claims with every verb, in both orders, while a fifth recovers: no error at
+    all.
+    """
     kernel.append_new(SHIPPED, 40)
     for _ in range(ROUNDS):
         claims = kernel.claim(BILLING, limit=20, lease=HOUR)

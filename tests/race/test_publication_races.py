@@ -6,20 +6,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
+from typing import Any
 
+import psycopg
 import pytest
 
 from seapost.model.delivery import Claim
 from tests.kit.builders import BILLING, PLACED, SEARCH, SHIPPED
 from tests.kit.database import TestDatabase
-from tests.kit.kernel import Kernel
+from tests.kit.kernel import Kernel, Row
 from tests.kit.sessions import SessionFactory
 
 EVENTS = 200
 BATCH = 20
 
 
-def _acknowledge(*claims: Claim) -> Callable[..., object]:
+def _acknowledge(*claims: Claim) -> Callable[[psycopg.Connection[Any]], list[Row]]:
     return lambda connection: Kernel(connection).acknowledge(*claims)
 
 

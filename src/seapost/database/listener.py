@@ -242,7 +242,7 @@ class _Session:
         self._loop.remove_reader(self._socket)
 
     def end(self) -> None:
-        """Take no more questions; one under way fails now, or whoever closes the connection would wait for its answer."""
+        """Take no more questions; one under way fails now, or closing the connection would wait for its answer."""
         if self._turn.locked():
             self._hang_up()
         self.look_away()

@@ -7,7 +7,8 @@ a sweep without it is due at start, after a reconnected listener, and at a bound
 Failures: a claim that fails leaves at most leases that nobody calls; recovery takes them back.
 
 Suspects are deliveries whose last attempts ended without an answer about them. They are claimed apart, in batches that
-shrink, so that one event that kills its consumer or worker exhausts nobody else (F20). They are always swept.
+shrink, so that one event that kills its consumer or worker exhausts nobody else (F20). One such batch is out at a time:
+of two deliveries that are each alone in a call, but at once, both would be blamed. They are always swept.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class Claimer:
         self._hint = Hint(settings.sweep_seconds, context.clock)
         self._suspects = SweepTimer(settings.sweep_seconds, context.clock)
         self._suspects_last = False
+        self._suspects_out = False
 
     def sweep(self) -> None:
         """Look everywhere with the next claim: notifications may have been lost (F72)."""
@@ -92,13 +94,21 @@ class Claimer:
 
         A probe prefers an ordinary delivery: a suspect would tell more about itself than about the consumer.
         """
-        suspects_first = self._suspects.due() and not self._suspects_last and not probing
+        suspects_first = self._look_at_suspects() and not self._suspects_last and not probing
         if suspects_first and (batch := await self._claim_suspects(limit)) is not None:
             return batch
         batch = await self._claim_ordinary(limit)
-        if batch is None and not suspects_first and self._suspects.due():
+        if batch is None and not suspects_first and self._look_at_suspects():
             batch = await self._claim_suspects(limit)
         return batch
+
+    def finished(self, batch: Batch) -> None:
+        """A batch is settled; if it was one of suspects, the next may go out."""
+        if batch.suspects:
+            self._suspects_out = False
+
+    def _look_at_suspects(self) -> bool:
+        return self._suspects.due() and not self._suspects_out
 
     async def _claim_ordinary(self, limit: int) -> Batch | None:
         low = self._hint.low()
@@ -109,7 +119,7 @@ class Claimer:
 
     async def _claim_suspects(self, limit: int) -> Batch | None:
         sent_at, claims = await self._claim(limit, None, suspects=True)
-        self._suspects_last = bool(claims)
+        self._suspects_last = self._suspects_out = bool(claims)
         if not claims:  # where there was one there may be more: then they stay due
             self._suspects.swept(self._context.clock() - sent_at)
         return self._batch(sent_at, claims, suspects=True)

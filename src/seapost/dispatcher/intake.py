@@ -63,9 +63,10 @@ class Intake:
             await self._wake.withdraw()
             return None
 
-    def finished(self) -> None:
+    def finished(self, batch: Batch) -> None:
         """A batch is settled; its lane is free again."""
         self._working -= 1
+        self._claimer.finished(batch)
 
     async def _try(self) -> Batch | None:
         """One claim, or one wait for a reason to claim."""

@@ -61,7 +61,7 @@ class Lane:
                 _LOG.error(LogEvent.SETTLE_FAILED, destination=self._settings.name, exc_info=error)
                 await asyncio.sleep(backoff_seconds(failures, self._context.rng))
             finally:
-                self._intake.finished()
+                self._intake.finished(batch)
 
     async def run_once(self, batch: Batch) -> Settled:
         """Deliver and settle one claimed batch."""

@@ -88,6 +88,9 @@ def decide(
         return Postpone(0.0, code, reference, counted=False, lost=claim.lost_count > 0)
     counted = code not in UNCOUNTED_CODES
     lost = not outcome.answered
+    if not outcome.reached and claim.lost_count > 0:
+        # While the consumer is away, perhaps killed by one of them, no suspect clears or exhausts itself (F20).
+        counted, lost = False, True
     # The database counts an unanswered end only for a delivery that was claimed alone; so do we.
     counts_now = counted and (not lost or claim.company == 1)
     if settings.max_attempts is not None and counts_now and claim.failure_count + 1 >= settings.max_attempts:

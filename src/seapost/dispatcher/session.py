@@ -57,14 +57,13 @@ async def session(pool: Pool, seconds_max: float, in_use: set[Connection]) -> As
 
 async def hang_up(in_use: set[Connection], patience_seconds: float) -> None:
     """Let calls under way end, for `patience_seconds`; then cut what is left, so that they fail at once."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + patience_seconds
-    while in_use and loop.time() < deadline:
+    for _ in range(round(patience_seconds / HANG_UP_SECONDS)):
+        if not in_use:
+            return
         await asyncio.sleep(HANG_UP_SECONDS)
-    if in_use:
-        for connection in list(in_use):
-            _cut(connection)
-        await asyncio.sleep(HANG_UP_SECONDS)  # the loop tells the waiting calls
+    for connection in list(in_use):
+        _cut(connection)
+    await asyncio.sleep(HANG_UP_SECONDS)  # the loop tells the waiting calls
 
 
 def _cut(connection: Connection) -> None:

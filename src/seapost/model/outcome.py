@@ -76,12 +76,15 @@ class Retryable:
         retry_after_seconds: the consumer's own wish; the policy clamps it.
         answered: whether the consumer said something about this very delivery. A call that ended
             without an answer makes its deliveries suspects, which are retried in ever smaller batches.
+        reached: whether the call got as far as the consumer. One that did not (connection refused, an endpoint that is
+            busy or wrong) was dangerous to nobody and tells nothing: a suspect stays a suspect (F20).
     """
 
     code: ErrorCode
     reference: str | None = None
     retry_after_seconds: float | None = None
     answered: bool = True
+    reached: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,7 @@ class HttpTransport:
             reference=reference,
         )
         wait = parse_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
-        return Retryable(meaning.code, reference, wait, answered=meaning.answered)
+        return Retryable(meaning.code, reference, wait, answered=meaning.answered, reached=not meaning.answered)
 
 
 def _failed(request: DeliveryRequest, event: LogEvent, meaning: Meaning, error: Exception) -> Retryable:
@@ -242,7 +242,7 @@ def _failed(request: DeliveryRequest, event: LogEvent, meaning: Meaning, error: 
         reference=reference,
         exc_info=error,
     )
-    return Retryable(meaning.code, reference, answered=meaning.answered)
+    return Retryable(meaning.code, reference, answered=meaning.answered, reached=not meaning.answered)
 
 
 async def _read(response: httpx.Response, size_max: int) -> bytes:

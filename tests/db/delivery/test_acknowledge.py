@@ -66,7 +66,9 @@ def test_an_acknowledgement_writes_finish_receipt_and_state_together(kernel: Ker
 
 @pytest.mark.req("PUB-01", "PUB-04", "PUB-05", "PUB-10", "NEG-10", "SET-35")
 def test_the_event_is_published_by_its_last_mandatory_acknowledgement(kernel: Kernel, clock: Clock) -> None:
-    """The first of two acknowledgements commits and leaves published_at empty; the last sets it to its own time, once."""
+    """The first of two acknowledgements commits and leaves published_at empty; the last sets it to its own time,
+    once.
+    """
     (event_id,) = kernel.append_new(SHIPPED)
     kernel.acknowledge(kernel.claim_one(BILLING))
     assert (kernel.status(event_id, BILLING), kernel.published_at(event_id)) == ("acknowledged", None)
@@ -110,7 +112,14 @@ def test_a_receipt_of_another_type_version_or_algorithm_is_invalid(kernel: Kerne
     """Only the receipt type, version and algorithm that the frozen member names can satisfy it."""
     (event_id,) = kernel.append_new()
     claim = kernel.claim_one()
-    assert kernel.acknowledge(claim, **override) == [(event_id, claim.fence.attempt_id, "invalid")]
+    named = {"receipt_type": "ConsumerReceipt", "schema_version": "1", "algorithm": "jcs-sha256-v1"} | override
+    refusals = kernel.acknowledge(
+        claim,
+        receipt_type=named["receipt_type"],
+        schema_version=named["schema_version"],
+        algorithm=named["algorithm"],
+    )
+    assert refusals == [(event_id, claim.fence.attempt_id, "invalid")]
     assert kernel.status(event_id) == "leased"
 
 
@@ -186,7 +195,9 @@ def test_a_repeated_acknowledgement_is_stale_and_changes_nothing(kernel: Kernel,
 
 @pytest.mark.req("AMB-06", "CLM-05")
 def test_a_late_acknowledgement_wins_until_recovery(kernel: Kernel, clock: Clock) -> None:
-    """Equality of attempt and token decides, not time: an expired lease that nobody recovered may still be confirmed."""
+    """Equality of attempt and token decides, not time: an expired lease that nobody recovered may still be
+    confirmed.
+    """
     early, late = kernel.append_new(PLACED, 2)
     claims = kernel.claim(lease=timedelta(seconds=1))
     clock.advance(3600)
@@ -212,7 +223,9 @@ def test_deliveries_are_confirmed_in_read_committed_only(
 
 def test_the_arrays_of_a_call_are_parallel(shared_lean: Kernel) -> None:
     """Arrays of different lengths and null arrays are refused before anything is read."""
-    for lists in ("'{}', '{1}', '{}', '{}', 'R', '1', 'a', '{}', '{}'", "null, '{}', '{}', '{}', 'R', '1', 'a', '{}', '{}'"):
-        query = f"select seapost.delivery_acknowledge_v1('billing', {lists})"
+    for lists in (
+        "'{}', '{1}', '{}', '{}', 'R', '1', 'a', '{}', '{}'",
+        "null, '{}', '{}', '{}', 'R', '1', 'a', '{}', '{}'",
+    ):
         with refused("SP013", "parallel"):
-            shared_lean.run(query)  # pyright: ignore[reportArgumentType]
+            shared_lean.run("select seapost.delivery_acknowledge_v1('billing', " + lists + ")")

@@ -67,7 +67,9 @@ def test_each_destination_isolates_for_itself(kernel: Kernel) -> None:
 @pytest.mark.req("DLV-05", "REF-07", "STO-24", "AMB-18")
 @pytest.mark.parametrize("code", [*ErrorCode, "dead_letter", ""])
 def test_only_closed_reasons_are_accepted(kernel: Kernel, code: str) -> None:
-    """The non-retryable codes and the configured maximum are reasons; everything else is refused and the lease stays."""
+    """The non-retryable codes and the configured maximum are reasons; everything else is refused and the lease
+    stays.
+    """
     kernel.append_new()
     claim = kernel.claim_one(lease=timedelta(seconds=1))
     if code in ACCEPTED:

@@ -69,7 +69,9 @@ def test_every_error_stays_on_record(kernel: Kernel, clock: Clock) -> None:
 def test_what_counts_towards_a_maximum(
     kernel: Kernel, *, counted: bool, lost: bool, company: int, failures: int, losses: int
 ) -> None:
-    """An uncounted finish never exhausts a maximum, and an end without an answer counts only for a delivery sent alone."""
+    """An uncounted finish never exhausts a maximum, and an end without an answer counts only for a delivery sent
+    alone.
+    """
     kernel.append_new(PLACED, company)
     kernel.retry(*kernel.claim(), counted=counted, lost=lost)
     rows = kernel.rows("select failure_count, lost_count from seapost.outbox_deliveries")

@@ -60,7 +60,9 @@ def test_a_retired_version_stays_retired(kernel: Kernel) -> None:
 
 @pytest.mark.req("SET-31", "SET-19", "SET-18")
 def test_old_events_converge_to_their_own_definition(kernel: Kernel) -> None:
-    """After a switch an old delivery still resolves the member of its own quad; a new event freezes only the new one."""
+    """After a switch an old delivery still resolves the member of its own quad; a new event freezes only the new
+    one.
+    """
     kernel.append_new(PLACED)
     kernel.route("2", {PLACED: [BILLING]})
     kernel.append_new(PLACED)

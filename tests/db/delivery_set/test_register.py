@@ -28,7 +28,10 @@ DOCUMENT_CASES: dict[str, tuple[Change, str]] = {
     "no version": (lambda d: d.pop("deliverySetVersion"), "deliverySetVersion must be"),
     "empty version": (lambda d: d.update(deliverySetVersion=""), "deliverySetVersion must be"),
     "long version": (lambda d: d.update(deliverySetVersion="v" * 101), "deliverySetVersion must be"),
-    "version with a control character": (lambda d: d.update(deliverySetVersion="1\u0007"), "deliverySetVersion must be"),
+    "version with a control character": (
+        lambda d: d.update(deliverySetVersion="1\u0007"),
+        "deliverySetVersion must be",
+    ),
     "no events": (lambda d: d.pop("applicableEvents"), "applicableEvents must be an array"),
     "members as object": (lambda d: d.update(members={}), "members must be an array"),
     "event count": (lambda d: d.update(applicableEventCount=3), "applicableEventCount must equal"),
@@ -42,7 +45,10 @@ DOCUMENT_CASES: dict[str, tuple[Change, str]] = {
     "event as text": (lambda d: d["applicableEvents"].__setitem__(0, PLACED), "each applicableEvents item"),
     "event with more": (lambda d: d["applicableEvents"][0].update(alias="x"), "each applicableEvents item"),
     "event with a wildcard": (lambda d: d["applicableEvents"][0].update(eventType="order.*"), "eventType must match"),
-    "event version": (lambda d: d["applicableEvents"][1].update(eventSchemaVersion="latest"), "eventSchemaVersion must"),
+    "event version": (
+        lambda d: d["applicableEvents"][1].update(eventSchemaVersion="latest"),
+        "eventSchemaVersion must",
+    ),
     "members unsorted": (lambda d: d["members"].reverse(), "members must be sorted"),
     "member twice": (
         lambda d: d.update(memberCount=4, members=[*d["members"], d["members"][2]]),
@@ -107,7 +113,9 @@ def _refused_as(kernel: Kernel, candidate: bytes, words: str) -> None:
 @pytest.mark.req("SET-14", "SET-02", "SET-03", "SET-04", "SET-05", "SET-06", "SET-07")
 @pytest.mark.parametrize("case", DOCUMENT_CASES)
 def test_a_definition_that_breaks_a_rule_is_refused_by_name(shared_lean: Kernel, case: str) -> None:
-    """Unknown parts, wrong counts, wrong order, duplicates, orphans and rebinding: each is refused, nothing is stored."""
+    """Unknown parts, wrong counts, wrong order, duplicates, orphans and rebinding: each is refused, nothing is
+    stored.
+    """
     change, words = DOCUMENT_CASES[case]
     document = _usual()
     change(document)
@@ -145,7 +153,9 @@ def test_the_candidate_is_canonical_json(shared_lean: Kernel, candidate: bytes, 
 
 @pytest.mark.req("SET-17", "SET-12", "SET-13", "STO-06", "REF-14")
 def test_registering_stores_every_line_once_and_records_who_did_it(kernel: Kernel) -> None:
-    """The quad, the lines and the audit record come from the candidate; the same again changes nothing and returns the same."""
+    """The quad, the lines and the audit record come from the candidate; the same again changes nothing and returns
+    the same.
+    """
     document = definition_document(
         "2026-03",
         [

@@ -175,7 +175,23 @@ async def test_suspects_and_ordinary_deliveries_take_turns(database: TestDatabas
                 break
             assert {claim.lost_count > 0 for claim in batch.claims} == {batch.suspects}
             kinds.append(batch.suspects)
+            claimer.finished(batch)
     assert kinds == [True, False, True, False, True, True]
+
+
+@pytest.mark.req("F20")
+async def test_one_batch_of_suspects_is_out_at_a_time(database: TestDatabase, lean_kernel: Kernel) -> None:
+    """Suspects wait while others of their destination are out: two deaths at once would blame the innocent, too."""
+    lean_kernel.append_new(PLACED, 4)
+    lean_kernel.retry(*lean_kernel.claim(limit=4), lost=True)
+    async with open_context(database) as context:
+        claimer = Claimer(context, QUICK)
+        first = await claimer.run_once(2)
+        assert first is not None
+        assert first.suspects
+        assert await claimer.run_once(2) is None
+        claimer.finished(first)
+        assert await claimer.run_once(2) is not None
 
 
 async def test_a_batch_of_one_destination_only(database: TestDatabase, lean_kernel: Kernel) -> None:

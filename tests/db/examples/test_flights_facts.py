@@ -84,8 +84,9 @@ class Finished:
 @pytest.fixture(scope="module")
 def delivered(database_server: DatabaseServer) -> Iterator[Databases]:
     """Give the databases of a run in which everything was delivered, a hundred of it twice to each consumer."""
-    databases = demo.create(database_server.dsn())
+    databases = demo.choose_names(database_server.dsn())
     try:
+        demo.create(databases)
         produce(databases.as_role(SOURCE, "producer"), ProducerSettings(str(FLIGHTS), SEED, 1_000_000))
         for name in INBOXES:
             with databases.observe(SOURCE) as source, databases.observe(name) as consumer:

@@ -58,7 +58,9 @@ def test_only_a_quarantined_delivery_can_be_acknowledged(kernel: Kernel) -> None
 
 
 @pytest.mark.req("REF-14")
-@pytest.mark.parametrize(("case_id", "actor"), [("c", None), ("c", ""), ("c", "a" * 201), ("", "ann"), ("c" * 201, "ann")])
+@pytest.mark.parametrize(
+    ("case_id", "actor"), [("c", None), ("c", ""), ("c", "a" * 201), ("", "ann"), ("c" * 201, "ann")]
+)
 def test_actor_and_case_are_bounded(kernel: Kernel, event_id: UUID, case_id: str, actor: str | None) -> None:
     """Nobody acknowledges without a name."""
     with refused("SP013"):

@@ -167,6 +167,16 @@ def test_a_suspect_that_is_given_back_stays_a_suspect() -> None:
     assert decision == Postpone(0.0, ErrorCode.WORKER_STOPPED, None, counted=False, lost=True)
 
 
+@pytest.mark.req("F20")
+def test_a_suspect_whose_call_never_reached_the_consumer_stays_one_and_counts_nothing() -> None:
+    """While a consumer that was killed is away, neither the poison clears itself nor do its neighbours run out."""
+    outcome = Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE, reached=False)
+    decision = _decide(LIMITED, _claim(failure_count=4, lost_count=2, company=1), outcome)
+    assert isinstance(decision, Postpone)
+    assert (decision.counted, decision.lost) == (False, True)
+    assert isinstance(_decide(LIMITED, _claim(failure_count=4, company=1), outcome), Isolate)
+
+
 @pytest.mark.req("SEC-17")
 @pytest.mark.parametrize("reference", ["", "a b", "x" * 65, "ü", "a\nb", "'; drop"])
 def test_a_reference_that_is_no_opaque_id_is_dropped(reference: str) -> None:
