@@ -25,7 +25,7 @@ from uuid import UUID
 from seapost.database.pool import AsyncPool, SyncPool
 from seapost.inbox.directory import MemberDirectory
 from seapost.inbox.examine import Accepted, Refused, examine
-from seapost.inbox.failures import UNREACHABLE, HandlerFailed, outcome_of
+from seapost.inbox.failures import UNREACHABLE, HandlerFailed, TransactionLost, outcome_of
 from seapost.inbox.inbox import Inbox
 from seapost.inbox.transaction import Committed, apply, apply_async
 from seapost.model.errors import InvalidSetting, Reject, Retry
@@ -203,7 +203,9 @@ class Receiving:
             case Reject():
                 _log.warning(LogEvent.HANDLER_REJECTED, code=cause.code, **fields)
             case _:
-                _log.error(LogEvent.HANDLER_FAILED, exc_info=cause, **fields)
+                by_handler = isinstance(error, HandlerFailed | TransactionLost)
+                event = LogEvent.HANDLER_FAILED if by_handler else LogEvent.TRANSACTION_FAILED
+                _log.error(event, exc_info=cause, **fields)
         return outcome
 
     def _refused(self, delivery: IncomingDelivery, refused: Refused) -> Outcome:

@@ -175,6 +175,7 @@ class LogEvent(StrEnum):
     TRANSPORT_RESPONSE_REFUSED = "transport.response_refused"
     TRANSPORT_ADDRESS_REFUSED = "transport.address_refused"
     HANDLER_FAILED = "inbox.handler_failed"
+    TRANSACTION_FAILED = "inbox.transaction_failed"
     HANDLER_REJECTED = "inbox.handler_rejected"
     EVENT_REFUSED = "inbox.event_refused"
     DIGEST_CONFLICT = "inbox.digest_conflict"
@@ -185,3 +186,5 @@ class LogEvent(StrEnum):
     REQUEST_FAILED = "server.request_failed"
     SCHEMA_MIGRATED = "installer.migrated"
     ROUTES_ACTIVATED = "routes.activated"
+    LIBRARY_WARNING = "library.warning"
+    LIBRARY_ERROR = "library.error"

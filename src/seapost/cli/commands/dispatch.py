@@ -13,6 +13,7 @@ from seapost.cli.options import ConfigOption, DsnOption, JsonOption
 from seapost.cli.output import Output
 from seapost.cli.settings import load_settings
 from seapost.telemetry import logging
+from seapost.telemetry.libraries import adopt_library_logs
 
 
 def dispatch(
@@ -55,6 +56,7 @@ def dispatch(
         destinations=tuple(destination or ()),
     )
     logging.configure(settings.log.level)
+    adopt_library_logs()
     loaded = [load(name) for name in application or ()]
     from seapost.cli import dispatching  # noqa: PLC0415 - a third of the program's start, for this command alone
 

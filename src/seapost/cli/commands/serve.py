@@ -15,6 +15,7 @@ from seapost.cli.output import Output
 from seapost.cli.settings import load_settings
 from seapost.model.errors import InvalidSetting
 from seapost.telemetry import logging
+from seapost.telemetry.libraries import adopt_library_logs
 
 
 def serve(
@@ -46,6 +47,7 @@ def serve(
         flags={("receiver", "host"): host, ("receiver", "port"): port, ("consumer", "dsn"): dsn},
     )
     logging.configure(settings.log.level)
+    adopt_library_logs()
     _require_server()
     inboxes = [inbox for name in application for inbox in load_inboxes(name)]
     from seapost.cli import serving  # noqa: PLC0415 - needs the extra `server`
