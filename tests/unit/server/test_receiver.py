@@ -49,8 +49,8 @@ def body_of(count: int = 1) -> bytes:
     return wire.encode_request(request_of([claim() for _ in range(count)]))
 
 
-def bearer(body: bytes, *, signer: TokenSigner = SIGNER, now: float | None = None, **changes: Any) -> dict[str, str]:
-    """Headers of a delivery call, with the named claims or bindings changed."""
+def bearer(body: bytes, *, signer: TokenSigner = SIGNER, later: float = 0.0, **changes: Any) -> dict[str, str]:
+    """Headers of a delivery call minted `later` seconds from now, with the named claims or bindings changed."""
     bindings = {
         "destination": NAME,
         "consumerName": NAME,
@@ -64,7 +64,7 @@ def bearer(body: bytes, *, signer: TokenSigner = SIGNER, now: float | None = Non
         "purpose": token.DELIVER_PURPOSE,
         **changes,
     }
-    minted = signer.mint(bindings=bindings, now=now, **claims)
+    minted = signer.mint(bindings=bindings, now=time.time() + later, **claims)
     return {"authorization": f"Bearer {minted}", "content-type": "application/json"}
 
 
@@ -81,8 +81,8 @@ def assert_problem(response: httpx.Response, status: int, name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "status", "reason"),
     [
-        ({"now": time.time() - 200}, 401, "expired"),
-        ({"now": time.time() + 200}, 401, "not valid yet"),
+        ({"later": -200.0}, 401, "expired"),
+        ({"later": 200.0}, 401, "not valid yet"),
         ({"signer": TokenSigner(Ed25519PrivateKey.generate(), issuer="test", workload="x")}, 401, "key unknown"),
         ({"signer": TokenSigner(KEY, issuer="other", workload="x")}, 401, "issuer"),
         ({"bindings": {"requestSha256": "0" * 64}}, 401, "requestSha256"),

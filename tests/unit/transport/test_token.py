@@ -46,8 +46,14 @@ def forge(
     key: Ed25519PrivateKey | str = KEY,
     **changes: Any,
 ) -> str:
-    """A token with the claims of a right one, except for those changed; a claim set to None is left out."""
+    """A token with the claims of a right one, except for those changed; a claim set to None is left out.
+
+    Changed times are seconds from now, because a test may run long after it was collected.
+    """
     now = int(time.time())
+    for claim in ("iat", "exp"):
+        if changes.get(claim) is not None:
+            changes[claim] += now
     claims = {
         "iss": "house",
         "sub": "dispatcher-1",
@@ -100,10 +106,10 @@ def test_bindings_are_complete_in_both_directions() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"exp": int(time.time()) - 20, "iat": int(time.time()) - 50}, "expired"),
-        ({"iat": int(time.time()) + 100, "exp": int(time.time()) + 130}, "not valid yet"),
-        ({"exp": int(time.time()) + 3_600}, "longer than 60"),
-        ({"exp": time.time() + 30.5}, "whole seconds"),
+        ({"exp": -20, "iat": -50}, "expired"),
+        ({"iat": 100, "exp": 130}, "not valid yet"),
+        ({"exp": 3_600}, "longer than 60"),
+        ({"exp": 30.5}, "whole seconds"),
         ({"iss": "elsewhere"}, "issuer"),
         ({"aud": ["billing", "search"]}, "aud"),
         ({"sub": None}, "sub"),
