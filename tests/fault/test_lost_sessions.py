@@ -12,7 +12,8 @@ from tests.kit.scene import Scene, Side
 ROUNDS = 8
 CHUNK = 40
 NEVER_POLLS = {"poll_seconds": (60.0,)}
-"""So far apart that only a notification or a reconnected listener can be why something is delivered in time."""
+IN_TIME_SECONDS = 30.0
+"""Long before the next poll: only a notification or the sweep of a reconnected listener can deliver by then."""
 
 _LISTENERS = """
 select pid from pg_stat_activity where datname = current_database() and application_name = 'seapost-listener'"""
@@ -62,10 +63,10 @@ def test_a_lost_listener_comes_back_and_sweeps(scene: Scene) -> None:
     for _ in range(4):
         scene.source.terminate("listener")
         scene.append(1)
-        scene.await_end()
+        scene.await_end(deadline_seconds=IN_TIME_SECONDS)
         session = _await_listener(scene, other_than=session)
         scene.append(1)
-        scene.await_end()
+        scene.await_end(deadline_seconds=IN_TIME_SECONDS)
     scene.assert_kept()
 
 

@@ -35,7 +35,7 @@ def _assert_isolated(scene: Scene, poison: UUID, dead: list[Worker]) -> None:
     assert scene.source.count("seapost.delivery_acknowledgement") == NEIGHBOURS
     assert {worker.code for worker in dead} == {POISON_EXIT}
     assert ATTEMPTS_MAX <= len(dead) <= ATTEMPTS_MAX + 2 * IN_COMPANY
-    assert scene.sink.value(_CALLS_WITH, poison) == len(dead)
+    assert scene.sink.value(_CALLS_WITH, poison) >= len(dead)
     scene.assert_kept()
 
 

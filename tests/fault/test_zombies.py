@@ -10,6 +10,7 @@ from seapost.telemetry.catalog import LogEvent
 from tests.kit.builders import SHIPPED
 from tests.kit.crash import Blow, Point, Trap
 from tests.kit.handlers import WAITING_ROOM
+from tests.kit.processes import Worker
 from tests.kit.scene import Scene
 
 EVENTS = 12
@@ -21,6 +22,7 @@ SHORT = {"lease_seconds": 0.4}
 LONGER = {"lease_seconds": 2.5}
 """Long enough to be renewed in time on a busy machine; four renewals, each after a third, outlast it."""
 
+LEASES = "select event_id, attempt_id, token, expires_at from seapost.delivery_lease order by event_id"
 _ATTEMPTS = "select attempt_id from seapost.delivery_attempt_start where owner = %s"
 
 
@@ -31,6 +33,11 @@ def _called(scene: Scene) -> set[int]:
 
 def _attempts(scene: Scene, owner: str) -> set[int]:
     return {row[0] for row in scene.source.rows(_ATTEMPTS, owner)}
+
+
+def _was_refused(worker: Worker) -> bool:
+    """Whether the worker was told that it is too late: by a renewal that named nothing, or by a stale settle."""
+    return LogEvent.SETTLE_STALE in worker.log or LogEvent.LEASES_LOST in worker.log
 
 
 def _first_expiry(scene: Scene) -> datetime | None:
@@ -67,11 +74,36 @@ def test_a_frozen_worker_wakes_after_its_lease(scene: Scene, point: Point) -> No
     later = scene.append(3)
     scene.await_end()
     assert zombie.end() == 0
-    assert LogEvent.SETTLE_STALE in zombie.log
+    assert _was_refused(zombie)
     if point is not Point.CALL_STARTED:  # a call that had begun may still arrive; the receipt answers it
         assert lost & _called(scene) == called
     assert scene.outcomes(zombie.owner)[ACKNOWLEDGED] == len(later)
     assert scene.outcomes(successor.owner)[ACKNOWLEDGED] == DELIVERIES
+    scene.assert_kept()
+
+
+@pytest.mark.req("CLM-05", "CLM-09", "DLV-15", "TST-30", "TST-33", "F14")
+@pytest.mark.parametrize("point", [Point.ANSWERED, Point.SETTLE_UNSENT], ids=lambda point: point.replace(" ", "-"))
+def test_a_settle_of_the_former_holder_leaves_the_new_lease_alone(scene: Scene, point: Point) -> None:
+    """While its successor holds the deliveries, the settle of the worker that woke too late takes none of them away."""
+    scene.append(EVENTS)
+    scene.consumer()
+    zombie = scene.caller("zombie", trap=Trap(point, blow=Blow.STOP), destination_settings=SHORT)
+    zombie.await_stopped()
+    successor = scene.caller(
+        "successor", trap=Trap(Point.CALL_STARTED, blow=Blow.STOP), destination_settings={"lease_seconds": 60.0}
+    )
+    successor.await_stopped()
+    leases = scene.source.rows(LEASES)
+    assert len(leases) == EVENTS
+    zombie.wake()
+    assert zombie.end() == 0
+    assert _was_refused(zombie)
+    assert scene.source.rows(LEASES) == leases
+    assert scene.source.count("seapost.delivery_acknowledgement") == 0
+    successor.wake()
+    scene.await_end()
+    assert scene.outcomes(successor.owner) == {ACKNOWLEDGED: EVENTS}
     scene.assert_kept()
 
 

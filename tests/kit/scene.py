@@ -166,11 +166,19 @@ class Scene:
         """Deliveries that are neither acknowledged nor in quarantine."""
         return self.source.unended()
 
-    def await_end(self, tend: Callable[[], object] | None = None) -> None:
+    def await_end(self, tend: Callable[[], object] | None = None, *, deadline_seconds: float = END_SECONDS_MAX) -> None:
         """Wait until every delivery has ended; `tend` is called between the looks."""
-        self.await_true(lambda: self.unended() == 0, "the end of every delivery", tend)
+        ended = "the end of every delivery"
+        self.await_true(lambda: self.unended() == 0, ended, tend, deadline_seconds=deadline_seconds)
 
-    def await_true(self, question: Callable[[], object], what: str, tend: Callable[[], object] | None = None) -> None:
+    def await_true(
+        self,
+        question: Callable[[], object],
+        what: str,
+        tend: Callable[[], object] | None = None,
+        *,
+        deadline_seconds: float = END_SECONDS_MAX,
+    ) -> None:
         """Wait for facts; on failure show what the processes have said."""
         pause = threading.Event()
 
@@ -183,7 +191,7 @@ class Scene:
             return False
 
         try:
-            eventually(look, what=what, deadline_seconds=END_SECONDS_MAX)
+            eventually(look, what=what, deadline_seconds=deadline_seconds)
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(map(str, self.workers))) from None
 

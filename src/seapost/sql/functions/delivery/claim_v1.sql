@@ -66,6 +66,7 @@ begin
     select t.event_id, t.attempt_id, v_token, t.attempt_number, t.failure_count, t.lost_count,
         (select count(*)::int from chosen), t.member_id, t.event_digest, e.envelope, t.available_at
     from taken as t
-    cross join lateral (select e.envelope from seapost.event as e where e.event_id = t.event_id) as e
+    cross join lateral (  -- limit: keeps one probe per row, where a join planned on an empty table would read every event
+        select e.envelope from seapost.event as e where e.event_id = t.event_id limit 1) as e
     order by t.available_at, t.created_at, t.event_id;
 end $$;

@@ -14,7 +14,7 @@ as $$
         case when exists (
             select from seapost.delivery_lease as l
             where l.event_id = g.event_id and l.destination = p_destination
-              and l.attempt_id = g.attempt_id and l.token = g.token) then 'invalid' else 'stale' end
+              and l.attempt_id = g.attempt_id and l.token = g.token offset 0) then 'invalid' else 'stale' end
     from unnest(p_event_ids, p_attempt_ids, p_tokens) as g (event_id, attempt_id, token)
     where (g.attempt_id <> all (coalesce(p_done, '{}'))) is not false
 $$;

@@ -37,9 +37,9 @@ begin
         select g.event_id, case when i.event_digest = g.event_digest then 'duplicate' else 'conflict' end,
             i.receipt_ref, i.receipt_candidate, i.committed_at, i.event_digest
         from unnest(p_event_ids, p_event_digests) as g (event_id, event_digest)
-        cross join lateral (
+        cross join lateral (  -- limit: keeps one probe per event, where a join planned on an empty table would read it whole
             select i.* from seapost.inbox_receipt as i
-            where i.consumer = p_consumer and i.event_id = g.event_id) as i
+            where i.consumer = p_consumer and i.event_id = g.event_id limit 1) as i
         where g.event_id <> all (coalesce(v_new, '{}'));
     end if;
 end $$;
