@@ -44,15 +44,16 @@ def test_sessions_are_terminated_during_work(scene: Scene, part: str) -> None:
 
 
 def _await_listener(scene: Scene, *, other_than: int | None = None) -> int:
-    """Wait for a listening session that has declared both destinations asleep."""
+    """Wait until one session listens, another one than before, and has declared every destination asleep."""
+    sessions: list[int] = []
 
     def look() -> bool:
-        sessions = {row[0] for row in scene.source.rows(_LISTENERS)} - {other_than}
-        return bool(sessions) and scene.source.value(_ASLEEP) == len(scene.destinations)
+        sessions[:] = [row[0] for row in scene.source.rows(_LISTENERS)]
+        asleep = scene.source.value(_ASLEEP)
+        return len(sessions) == 1 and other_than not in sessions and asleep == len(scene.destinations)
 
     scene.await_true(look, "a listener that has declared sleep")
-    ((session,),) = scene.source.rows(_LISTENERS)
-    return session
+    return sessions[0]
 
 
 @pytest.mark.req("F72")
@@ -77,14 +78,14 @@ def test_a_deaf_listener_costs_no_delivery(scene: Scene) -> None:
         dispatcher = scene.dispatcher(
             listen=proxy.dsn(scene.source.database.dsn), dispatcher_settings={"poll_seconds": (0.005, 0.2)}
         )
-        _await_listener(scene)
+        session = _await_listener(scene)
         proxy.hold()
         for _ in range(3):
             scene.append(1)
             scene.await_end()
         proxy.release()
         proxy.cut()
-        _await_listener(scene)
+        _await_listener(scene, other_than=session)
         assert dispatcher.log.count(LogEvent.LISTENER_CONNECTED) == 2
         scene.append(1)
         scene.await_end()

@@ -58,7 +58,7 @@ def test_every_command_speaks_json_and_explains_itself(name: str, capsys: pytest
     assert "--json" in capsys.readouterr().out
 
 
-@pytest.mark.req("NEG-37", "RTY-06", "SEC-18", "RTY-07")
+@pytest.mark.req("NEG-37", "RTY-06", "SEC-18")
 def test_no_command_skips_forces_edits_or_replays() -> None:
     """There is no command and no option that would move a delivery by an operator's word."""
     forbidden = ("skip", "force", "edit", "modify", "replay", "resend", "requeue", "release", "purge", "delete", "drop")
