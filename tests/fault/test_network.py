@@ -109,7 +109,7 @@ def test_the_reply_to_a_settle_is_lost(scene: Scene) -> None:
         proxy.cut()
         proxy.release()
         scene.await_end()
-        assert LogEvent.SETTLE_STALE in dispatcher.log
+        scene.await_true(lambda: LogEvent.SETTLE_STALE in dispatcher.log, "the second try refused")
         assert scene.source.count("seapost.delivery_attempt_start") == DELIVERIES
         assert _finishes(scene, 1) == DELIVERIES
         scene.assert_kept()

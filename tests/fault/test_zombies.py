@@ -88,7 +88,7 @@ def test_a_settle_of_the_former_holder_leaves_the_new_lease_alone(scene: Scene, 
     """While its successor holds the deliveries, the settle of the worker that woke too late takes none of them away."""
     scene.append(EVENTS)
     scene.consumer()
-    zombie = scene.caller("zombie", trap=Trap(point, blow=Blow.STOP), destination_settings=SHORT)
+    zombie = scene.caller("zombie", trap=Trap(point, blow=Blow.STOP), destination_settings={"lease_seconds": 1.5})
     zombie.await_stopped()
     successor = scene.caller(
         "successor", trap=Trap(Point.CALL_STARTED, blow=Blow.STOP), destination_settings={"lease_seconds": 60.0}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 from collections.abc import Callable
 from enum import StrEnum
@@ -41,18 +42,20 @@ class Moment(StrEnum):
 def run(dsn: str, *, seed: int, kills: int, say: Callable[[str], None]) -> None:
     """Have `kills` producers die, one after the other."""
     rng = random.Random(seed)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     moments = list(Moment)
     for number in range(kills):
         moment = moments[number % len(moments)]
         rounds = rng.randint(1, ROUNDS_MAX)
         seconds = rng.uniform(0.0, SECONDS_MAX)
+        alive, held_by_victim = os.pipe()
         victim = os.fork()
         if victim == 0:
             _produce(dsn, number, moment, rounds, say)
+        os.close(held_by_victim)
         if moment is Moment.FROM_OUTSIDE:
-            signal.sigtimedwait({signal.SIGCHLD}, seconds)
+            select.select([alive], [], [], seconds)  # ends early when the victim does
             os.kill(victim, signal.SIGKILL)
+        os.close(alive)
         _, status = os.waitpid(victim, 0)
         say(f"died {number} {moment} {os.waitstatus_to_exitcode(status)}")
 

@@ -199,6 +199,7 @@ class Scene:
         """Let every living process stop in order, and see that each does."""
         for worker in self.workers:
             if worker.lives:
+                worker.await_report("ready")  # before that nobody listens to the signal
                 assert worker.end() == 0, str(worker)
 
     def assert_kept(self) -> None:
