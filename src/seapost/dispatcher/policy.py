@@ -31,14 +31,7 @@ WISH_JITTER: Final = 0.1
 GIVEN_BACK: Final = Retryable(ErrorCode.WORKER_STOPPED)
 """The outcome of a delivery that this worker does not or no longer call for; says nothing about the event."""
 
-_CONSUMER_CODES: Final = frozenset(
-    {
-        ErrorCode.DEPENDENCY_UNAVAILABLE,
-        ErrorCode.TIMEOUT,
-        ErrorCode.CAPACITY_PROTECTED,
-        ErrorCode.ACK_INVALID,
-    }
-)
+_CONSUMER_CODES: Final = frozenset({ErrorCode.CAPACITY_PROTECTED, ErrorCode.ACK_INVALID})
 
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -68,8 +61,14 @@ def exhausted(settings: DestinationSettings, claim: Claim) -> bool:
 
 
 def accuses_consumer(outcome: Outcome) -> bool:
-    """Whether the outcome speaks of the consumer or the way to it; a call of nothing else failed as a whole (F29)."""
-    return isinstance(outcome, Retryable) and (not outcome.answered or outcome.code in _CONSUMER_CODES)
+    """Whether the outcome speaks of the consumer or the way to it; a call of nothing else failed as a whole (F29).
+
+    A handler that wants an event again later speaks of that event: many of them are no outage, and others must not
+    wait for it.
+    """
+    return isinstance(outcome, Retryable) and not (
+        outcome.answered and outcome.reached and outcome.code not in _CONSUMER_CODES
+    )
 
 
 def decide(

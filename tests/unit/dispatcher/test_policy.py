@@ -194,7 +194,10 @@ def test_a_reference_that_is_no_opaque_id_is_dropped(reference: str) -> None:
         (Retryable(ErrorCode.REVISION_GAP), False),
         (Retryable(ErrorCode.REVISION_GAP, answered=False), True),
         (Retryable(ErrorCode.CAPACITY_PROTECTED), True),
-        (Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), True),
+        (Retryable(ErrorCode.ACK_INVALID), True),
+        (Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), False),
+        (Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE, reached=False), True),
+        (Retryable(ErrorCode.TIMEOUT), False),
         (Retryable(ErrorCode.TIMEOUT, answered=False), True),
     ],
 )
