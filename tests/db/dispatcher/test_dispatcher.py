@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from seapost.database.pool import AsyncPool
 from seapost.model.delivery import Claim
 from seapost.model.errors import InvalidSetting
 from seapost.model.outcome import ErrorCode, NonRetryable, Outcome, Retryable
@@ -67,9 +68,15 @@ async def test_nothing_of_the_database_is_held_during_a_call(database: TestDatab
         await eventually_async(
             lambda: service.dispatcher.listener is not None and service.dispatcher.listener.connected
         )
+        await eventually_async(lambda: _is_at_rest(service.pool))  # it grows while the loops start together
         lean_kernel.append_new(PLACED)
         await all_acknowledged(lean_kernel, 1)
     assert seen == [(0, 1, 0)]
+
+
+def _is_at_rest(pool: AsyncPool) -> bool:
+    stats = pool.get_stats()
+    return stats["pool_size"] == stats["pool_available"]
 
 
 @pytest.mark.req("DLV-04", "DLV-13", "RTY-02")
