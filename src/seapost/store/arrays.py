@@ -7,6 +7,7 @@ one type. Wire format: PostgreSQL `array_recv` (dimensions, null flag, element o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from datetime import timedelta
 from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -56,9 +57,9 @@ class _ArrayDumper(Dumper):
     format = Format.BINARY
     element_oid: ClassVar[int] = 0
 
+    @abstractmethod
     def items(self, obj: Any) -> Iterable[bytes]:  # noqa: ANN401 - each subclass knows its own
         """The items of a non-empty array, each with its length in front."""
-        raise NotImplementedError
 
     @override
     def dump(self, obj: Any) -> bytes:
