@@ -159,8 +159,9 @@ def test_plans_made_on_empty_tables_stay_bounded_behind_a_backlog(lean_kernel: K
         _receive(kernel, [old.fence.event_id])
     small, large = _measure(kernel, clock, 200), _measure(kernel, clock, BACKLOG)
     for verb, pages in large.items():
-        # A deeper index costs a page per few probes; one scan of the backlog would cost 300 and more.
-        assert pages <= small[verb] * 1.3 + 40, (verb, small, large)
+        # One more level of an index costs a page per probe, of which a verb makes up to two for each of its 50 rows;
+        # one scan of the backlog would cost 300 and more.
+        assert pages <= small[verb] * 1.15 + 100, (verb, small, large)
 
 
 def _measure(kernel: Kernel, clock: Clock, backlog: int) -> dict[str, int]:
