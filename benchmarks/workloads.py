@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from seapost.contracts.ack import build_ack
-from seapost.contracts.digest import ALGORITHM
 from seapost.contracts.envelope import SINGLE_TENANT, build_envelope, new_event_id
 from seapost.contracts.events import Event
 from seapost.contracts.receipt_registry import DEFAULT_RECEIPTS
-from seapost.contracts.receipts import ConsumerReceipt
 from seapost.contracts.verification import verify_acknowledgement
-from seapost.model.outcome import Acknowledged
+from seapost.inbox.receipts import ConsumerReceiptWriter, ReceiptSubject
 from seapost.outbox.application import Application
 from seapost.store import delivery, inbox, outbox
 from seapost.store.arrays import ByteaArray, UuidArray
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
 
     from seapost.model.delivery import Claim
     from seapost.model.delivery_set import Member
+    from seapost.model.outcome import Acknowledged
 
     Connection = psycopg.AsyncConnection[Any]
 
@@ -121,9 +118,10 @@ async def raw_drain(connection: Connection, prepared: Sequence[bytes], batch: in
         done += len(rows)
 
 
-async def drain(connection: Connection, destination: str, batch: int, *, with_inbox: bool = True) -> Timing:
+async def drain(connection: Connection, destination: str, batch: int) -> Timing:
     """Claim, receive in an inbox, verify the acknowledgement and settle, one batch after the other."""
     members: dict[int, Member] = {}
+    writer = ConsumerReceiptWriter(destination, destination)
     low: datetime | None = None
     started = time.perf_counter()
     done = 0
@@ -138,16 +136,21 @@ async def drain(connection: Connection, destination: str, batch: int, *, with_in
         members=members,
     ):
         low = claims[-1].available_at
-        receipts = [_receipt(claim) for claim in claims]
-        if with_inbox:
-            new = [
-                inbox.NewReceipt(
-                    claim.fence.event_id, claim.event_digest, receipt.consumer_receipt_ref, receipt.candidate_bytes()
-                )
-                for claim, receipt in zip(claims, receipts, strict=True)
-            ]
-            _ = await inbox.receive_async(connection, consumer=destination, receipts=new)
-        settlements = [_verified(claim, receipt) for claim, receipt in zip(claims, receipts, strict=True)]
+        subjects = [_subject(claim) for claim in claims]
+        candidates = [writer.candidate(subject) for subject in subjects]
+        new = [
+            inbox.NewReceipt(claim.fence.event_id, claim.event_digest, writer.reference(subject), candidate)
+            for claim, subject, candidate in zip(claims, subjects, candidates, strict=True)
+        ]
+        _ = await inbox.receive_async(connection, consumer=destination, receipts=new)
+        moment = datetime.now(UTC)
+        settlements = [
+            _verified(
+                claim,
+                writer.answer(subject, candidate=candidate, reference=writer.reference(subject), committed_at=moment),
+            )
+            for claim, subject, candidate in zip(claims, subjects, candidates, strict=True)
+        ]
         refused = await delivery.acknowledge(
             connection,
             destination=destination,
@@ -163,22 +166,12 @@ async def drain(connection: Connection, destination: str, batch: int, *, with_in
     return Timing(done, time.perf_counter() - started)
 
 
-def _receipt(claim: Claim) -> ConsumerReceipt:
-    return ConsumerReceipt.assemble(
-        consumer_receipt_ref=str(uuid4()),
-        destination=claim.destination,
-        consumer_name=claim.member.consumer_name,
-        event_id=str(claim.fence.event_id),
-        event_type=claim.member.event_type,
-        event_schema_version=claim.member.schema_version,
-        event_envelope_digest_algorithm_version=ALGORITHM,
-        event_envelope_sha256=sha256(claim.envelope).hexdigest(),
-        outcome="applied",
-        committed_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-    )
+def _subject(claim: Claim) -> ReceiptSubject:
+    member = claim.member
+    digest = sha256(claim.envelope).hexdigest()
+    return ReceiptSubject(str(claim.fence.event_id), member.event_type, member.schema_version, digest)
 
 
-def _verified(claim: Claim, receipt: ConsumerReceipt) -> delivery.Settlement:
-    answer = Acknowledged(receipt.canonical(), build_ack(DEFAULT_RECEIPTS, receipt))
+def _verified(claim: Claim, answer: Acknowledged) -> delivery.Settlement:
     verified = verify_acknowledgement(DEFAULT_RECEIPTS, claim, answer)
     return delivery.Settlement(claim.fence, claim.event_digest, verified.ref, verified.candidate)
