@@ -6,9 +6,9 @@ row factory the user's connection has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
-from psycopg.rows import tuple_row
+from psycopg.rows import class_row, tuple_row
 
 from seapost.database.sqlstates import translated
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import psycopg
 
 Row = tuple[Any, ...]
+RecordT = TypeVar("RecordT")
 
 
 def call(connection: psycopg.Connection[Any], query: LiteralString, arguments: Sequence[object] = ()) -> list[Row]:
@@ -32,5 +33,18 @@ async def call_async(
     """Run one statement on an async connection and return its rows."""
     with translated():
         async with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+            _ = await cursor.execute(query, arguments)
+            return await cursor.fetchall()
+
+
+async def records_async(
+    connection: psycopg.AsyncConnection[Any],
+    kind: type[RecordT],
+    query: LiteralString,
+    arguments: Sequence[object] = (),
+) -> list[RecordT]:
+    """Run one read on an async connection and return its rows as `kind`, whose fields are named like the columns."""
+    with translated():
+        async with connection.cursor(row_factory=class_row(kind)) as cursor:
             _ = await cursor.execute(query, arguments)
             return await cursor.fetchall()

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
-from psycopg.rows import class_row
-
-from seapost.database.sqlstates import translated
+from seapost.store.calls import records_async
 
 if TYPE_CHECKING:
     import psycopg
 
     Connection = psycopg.AsyncConnection[Any]
+
+RecordT = TypeVar("RecordT")
 
 PAGE_LIMIT_MAX: Final = 1_000
 COUNT_CEILING: Final = 100_000
@@ -191,63 +191,65 @@ _QUARANTINE_COLUMNS: Final = (
 
 async def event(connection: Connection, *, event_id: UUID) -> EventRecord | None:
     """One event by its id."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(EventRecord)) as cursor:
-            _ = await cursor.execute(
-                "select event_id, event_type, schema_version, delivery_set_version, delivery_set_definition_digest,"
-                " producer, aggregate_kind, aggregate_id, aggregate_revision, tenant_kind, tenant_id, workspace_id,"
-                " project_id, correlation_id, causation_id, operation_id, traceparent, event_envelope,"
-                " event_envelope_digest_algorithm_version, event_envelope_sha256, occurred_at, created_at,"
-                " mandatory_count, published_at from seapost.outbox_events where event_id = %s",
-                (event_id,),
-            )
-            return await cursor.fetchone()
+    return _only(
+        await records_async(
+            connection,
+            EventRecord,
+            "select event_id, event_type, schema_version, delivery_set_version, delivery_set_definition_digest,"
+            " producer, aggregate_kind, aggregate_id, aggregate_revision, tenant_kind, tenant_id, workspace_id,"
+            " project_id, correlation_id, causation_id, operation_id, traceparent, event_envelope,"
+            " event_envelope_digest_algorithm_version, event_envelope_sha256, occurred_at, created_at,"
+            " mandatory_count, published_at from seapost.outbox_events where event_id = %s",
+            (event_id,),
+        )
+    )
 
 
 async def deliveries(connection: Connection, *, event_id: UUID) -> list[DeliveryRecord]:
     """Every delivery of one event, by destination."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(DeliveryRecord)) as cursor:
-            _ = await cursor.execute(_DELIVERY_COLUMNS + " where event_id = %s order by destination", (event_id,))
-            return await cursor.fetchall()
+    return await records_async(
+        connection, DeliveryRecord, _DELIVERY_COLUMNS + " where event_id = %s order by destination", (event_id,)
+    )
 
 
 async def delivery(connection: Connection, *, event_id: UUID, destination: str) -> DeliveryRecord | None:
     """One delivery by its key."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(DeliveryRecord)) as cursor:
-            _ = await cursor.execute(
-                _DELIVERY_COLUMNS + " where event_id = %s and destination = %s", (event_id, destination)
-            )
-            return await cursor.fetchone()
+    return _only(
+        await records_async(
+            connection,
+            DeliveryRecord,
+            _DELIVERY_COLUMNS + " where event_id = %s and destination = %s",
+            (event_id, destination),
+        )
+    )
 
 
 async def attempts(connection: Connection, *, event_id: UUID, destination: str, limit: int) -> list[AttemptRecord]:
     """The newest attempts of one delivery, oldest of them first."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(AttemptRecord)) as cursor:
-            _ = await cursor.execute(
-                "select s.attempt_id, s.attempt_number, s.lease_owner, s.started_at, f.finished_at, f.outcome,"
-                " f.normalized_error_code, f.sanitized_error_ref"
-                " from seapost.outbox_delivery_attempt_starts as s"
-                " left join seapost.outbox_delivery_attempt_finishes as f"
-                " on f.event_id = s.event_id and f.attempt_id = s.attempt_id"
-                " where s.event_id = %s and s.destination = %s order by s.attempt_number desc limit %s",
-                (event_id, destination, limit),
-            )
-            return (await cursor.fetchall())[::-1]
+    return (
+        await records_async(
+            connection,
+            AttemptRecord,
+            "select s.attempt_id, s.attempt_number, s.lease_owner, s.started_at, f.finished_at, f.outcome,"
+            " f.normalized_error_code, f.sanitized_error_ref"
+            " from seapost.outbox_delivery_attempt_starts as s"
+            " left join seapost.outbox_delivery_attempt_finishes as f"
+            " on f.event_id = s.event_id and f.attempt_id = s.attempt_id"
+            " where s.event_id = %s and s.destination = %s order by s.attempt_number desc limit %s",
+            (event_id, destination, limit),
+        )
+    )[::-1]
 
 
 async def destinations(connection: Connection) -> list[DestinationRecord]:
     """How every destination of any registered definition stands."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(DestinationRecord)) as cursor:
-            _ = await cursor.execute(
-                "select destination, pending, due, oldest_created_at, next_available_at, suspects, leased,"
-                " oldest_expiry_at, quarantined, quarantined_unacknowledged, seapost.clock_now() as read_at"
-                " from seapost.destination_status order by destination"
-            )
-            return await cursor.fetchall()
+    return await records_async(
+        connection,
+        DestinationRecord,
+        "select destination, pending, due, oldest_created_at, next_available_at, suspects, leased,"
+        " oldest_expiry_at, quarantined, quarantined_unacknowledged, seapost.clock_now() as read_at"
+        " from seapost.destination_status order by destination",
+    )
 
 
 async def quarantine_page(
@@ -264,54 +266,55 @@ async def quarantine_page(
         open_only: only what no operator has acknowledged.
     """
     key = (None, None, None) if before is None else (before.quarantined_at, before.event_id, before.destination)
-    with translated():
-        async with connection.cursor(row_factory=class_row(QuarantineRecord)) as cursor:
-            _ = await cursor.execute(
-                _QUARANTINE_COLUMNS + " where (%s::timestamptz is null"
-                " or (quarantined_at, event_id, destination) < (%s::timestamptz, %s::uuid, %s::text))"
-                " and (%s::text is null or destination = %s::text)"
-                " and (not %s::boolean or acknowledged_at is null)"
-                " order by quarantined_at desc, event_id desc, destination desc limit %s",
-                (key[0], *key, destination, destination, open_only, min(limit, PAGE_LIMIT_MAX)),
-            )
-            return await cursor.fetchall()
+    return await records_async(
+        connection,
+        QuarantineRecord,
+        _QUARANTINE_COLUMNS + " where (%s::timestamptz is null"
+        " or (quarantined_at, event_id, destination) < (%s::timestamptz, %s::uuid, %s::text))"
+        " and (%s::text is null or destination = %s::text)"
+        " and (not %s::boolean or acknowledged_at is null)"
+        " order by quarantined_at desc, event_id desc, destination desc limit %s",
+        (key[0], *key, destination, destination, open_only, min(limit, PAGE_LIMIT_MAX)),
+    )
 
 
 async def quarantined(connection: Connection, *, event_id: UUID, destination: str) -> QuarantineRecord | None:
     """One quarantined delivery by its key."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(QuarantineRecord)) as cursor:
-            _ = await cursor.execute(
-                _QUARANTINE_COLUMNS + " where event_id = %s and destination = %s", (event_id, destination)
-            )
-            return await cursor.fetchone()
+    return _only(
+        await records_async(
+            connection,
+            QuarantineRecord,
+            _QUARANTINE_COLUMNS + " where event_id = %s and destination = %s",
+            (event_id, destination),
+        )
+    )
 
 
 async def receipt(connection: Connection, *, consumer: str, event_id: UUID) -> ReceiptRecord | None:
     """The receipt of one event in a consumer's database."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(ReceiptRecord)) as cursor:
-            _ = await cursor.execute(
-                "select consumer, event_id, committed_at, event_envelope_sha256, receipt_ref, receipt_digest,"
-                " receipt_candidate from seapost.inbox_receipts where consumer = %s and event_id = %s",
-                (consumer, event_id),
-            )
-            return await cursor.fetchone()
+    return _only(
+        await records_async(
+            connection,
+            ReceiptRecord,
+            "select consumer, event_id, committed_at, event_envelope_sha256, receipt_ref, receipt_digest,"
+            " receipt_candidate from seapost.inbox_receipts where consumer = %s and event_id = %s",
+            (consumer, event_id),
+        )
+    )
 
 
 async def audit(connection: Connection, *, limit: int) -> list[Defect]:
     """The first defects of `audit_places`; none is what must be. This one reads everything."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(Defect)) as cursor:
-            _ = await cursor.execute(
-                "select defect, event_id, destination from seapost.audit_places limit %s", (limit,)
-            )
-            return await cursor.fetchall()
+    return await records_async(
+        connection, Defect, "select defect, event_id, destination from seapost.audit_places limit %s", (limit,)
+    )
 
 
 async def guards(connection: Connection) -> GuardRecord | None:
     """The guard level of this database."""
-    with translated():
-        async with connection.cursor(row_factory=class_row(GuardRecord)) as cursor:
-            _ = await cursor.execute("select level, changed_at from seapost.guard_levels")
-            return await cursor.fetchone()
+    return _only(await records_async(connection, GuardRecord, "select level, changed_at from seapost.guard_levels"))
+
+
+def _only(records: list[RecordT]) -> RecordT | None:
+    """The record of a key, which has one or none."""
+    return records[0] if records else None
