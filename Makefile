@@ -15,13 +15,14 @@ FLIGHTS ?= january
 SEED ?= 1
 WORKERS ?= 2
 PYTEST_ARGS ?=
+MUTANTS ?=
 
 TESTED := $(shell find src tests examples docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
 
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header
 
-.PHONY: help venv runtime demo test test-pg check trace bench docs contracts lock clean
+.PHONY: help venv runtime demo test test-pg check trace mutants bench docs contracts lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +76,9 @@ build/trace.json: $(TESTED) | venv
 
 trace: build/trace.json ## Write docs/reference/trace.md from a complete test run; fail on an unproved requirement
 	@$(BIN)/python -m tests.kit.trace build/trace.json
+
+mutants: venv ## Plant known protocol bugs one by one; fail unless a named test kills each (MUTANTS=a,b)
+	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) --only "$(MUTANTS)"
 
 bench: venv ## Measure append, claim and settle against the raw SQL loop
 	@$(BIN)/python -m benchmarks

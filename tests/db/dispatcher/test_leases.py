@@ -18,6 +18,7 @@ from seapost.dispatcher.renew import Leases, Renewer
 from seapost.dispatcher.settle import Settled, Settler
 from seapost.model.delivery import Claim
 from seapost.model.outcome import ErrorCode, NonRetryable, Outcome, Retryable
+from seapost.telemetry.metrics import Metrics
 from tests.kit.builders import BILLING
 from tests.kit.database import TestDatabase
 from tests.kit.dispatching import (
@@ -94,9 +95,12 @@ async def test_a_late_settle_changes_nothing(database: TestDatabase, lean_kernel
             "retryable": Retryable(ErrorCode.TIMEOUT),
             "non_retryable": NonRetryable(ErrorCode.SCHEMA_INVALID),
         }
-        settler = Settler(context, QUICK, Pulse("lane", context.clock))
+        metrics = Metrics()
+        settler = Settler(replace(context, metrics=metrics), QUICK, Pulse("lane", context.clock))
         settled = await settler.run_once(batch, [(batch.claims[0], outcomes[outcome])])
         assert settled == Settled(stale=1)
+        counted = f'seapost_settles_stale_total{{destination="{BILLING}"}} 1.0'
+        assert counted in metrics.exposition().decode().splitlines()
     assert lean_kernel.row("select attempt_id, token from seapost.delivery_lease") == (
         newer.fence.attempt_id,
         newer.fence.token,
