@@ -5,6 +5,7 @@ from __future__ import annotations
 pytest_plugins = [
     "tests.kit.database",
     "tests.kit.kernel",
+    "tests.kit.pgbouncer",
     "tests.kit.sessions",
     "tests.kit.sql_files",
     "tests.kit.trace",

@@ -144,3 +144,47 @@ async def test_a_version_cannot_be_given_twice(database: TestDatabase) -> None:
     with pytest.raises(DeliverySetConflict):
         await routes.apply(connection, other.definition, source_release="1.1", actor="operator")
     await connection.close()
+
+
+def loud(lanes: int | None) -> Application:
+    """An application that spreads the tenants of billing over so many lanes."""
+    application = Application("shop")
+    application.route(Placed, Destination("billing", fair_lanes=lanes))
+    application.route(Shipped, "billing")
+    return application
+
+
+@pytest.mark.req("F23")
+async def test_fair_lanes_are_applied_beside_the_definition(database: TestDatabase) -> None:
+    """Declared lanes are planned, applied and compared; they change no digest, and who says nothing changes nothing."""
+    connection = await connect(database)
+    first = await routes.plan(connection, loud(64))
+    assert first.fair_lanes == {"billing": (1, 64)}
+    await routes.apply(
+        connection, first.definition, source_release="1.0", actor="operator", fair_lanes=loud(64).fair_lanes
+    )
+    assert not (await routes.plan(connection, loud(64))).changes
+    assert not (await routes.plan(connection, loud(None))).changes
+    fewer = await routes.plan(connection, loud(1))
+    assert (fewer.changes, fewer.fair_lanes, fewer.definition) == (True, {"billing": (64, 1)}, first.definition)
+    await routes.apply(
+        connection, fewer.definition, source_release="1.0", actor="operator", fair_lanes=loud(1).fair_lanes
+    )
+    assert not (await routes.plan(connection, loud(1))).changes
+    await connection.close()
+
+
+@pytest.mark.req("F23")
+@pytest.mark.parametrize("lanes", [0, 257, True, 2.0])
+def test_fair_lanes_have_limits(lanes: int) -> None:
+    """1 to 256, a whole number."""
+    with pytest.raises(ContractError, match="fair_lanes"):
+        Destination("billing", fair_lanes=lanes)
+
+
+@pytest.mark.req("F23")
+def test_a_destination_has_one_number_of_fair_lanes() -> None:
+    """Two routes of one destination may not disagree."""
+    application = loud(64)
+    with pytest.raises(ContractError, match="fair_lanes"):
+        application.route(Shipped, Destination("billing", fair_lanes=8))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, LiteralString
 from uuid import UUID
 
-import psycopg
 import pytest
-from psycopg import sql
 
 from seapost.model.delivery import Claim
 from tests.kit import builders
@@ -17,31 +13,9 @@ from tests.kit.builders import BILLING, SEARCH, SHIPPED
 from tests.kit.clock import Clock
 from tests.kit.database import TestDatabase
 from tests.kit.kernel import Kernel
-
-SCANS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_tidscan")
-JOINS = ("enable_nestloop", "enable_hashjoin", "enable_mergejoin")
-REST = ("enable_material", "enable_memoize", "enable_sort", "enable_incremental_sort", "enable_hashagg")
-
-PLANNERS: dict[str, dict[str, str]] = {
-    "as usual": {},
-    **{name: {name: "off"} for name in (*SCANS, *JOINS, *REST)},
-    "no scan but sequential": dict.fromkeys(SCANS, "off"),
-    "hash joins only": {"enable_nestloop": "off", "enable_mergejoin": "off"},
-    "merge joins only": {"enable_nestloop": "off", "enable_hashjoin": "off"},
-    "no helper": dict.fromkeys(REST, "off"),
-    "generic plans": {"plan_cache_mode": "force_generic_plan"},
-    "custom plans": {"plan_cache_mode": "force_custom_plan"},
-    "costs upside down": {"seq_page_cost": "100", "random_page_cost": "0.01", "cpu_tuple_cost": "10"},
-    "compiled": {"jit": "on", "jit_above_cost": "0", "jit_inline_above_cost": "-1", "jit_optimize_above_cost": "-1"},
-}
+from tests.kit.planners import PLANNERS, pages_of, use_planner
 
 BACKLOG = 20_000
-
-
-def _set(kernel: Kernel, settings: dict[str, str]) -> None:
-    # Up to PostgreSQL 17 an option that is off costs 10^10, which would compile every query of a test that avoids one.
-    for name, value in ({"jit": "off"} | settings).items():
-        kernel.value("select set_config(%s, %s, false)", name, value)
 
 
 def _backlog(kernel: Kernel, count: int) -> None:
@@ -54,7 +28,7 @@ def _backlog(kernel: Kernel, count: int) -> None:
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_plan_does_the_same(kernel: Kernel, clock: Clock, planner: str) -> None:
     """Claim n takes exactly the n oldest, settle and recovery move exactly what they name, whatever plan runs them."""
-    _set(kernel, PLANNERS[planner])
+    use_planner(kernel, PLANNERS[planner])
     kernel.claim()
     kernel.recover()
     _one_round(kernel, clock)
@@ -97,33 +71,10 @@ def test_a_claim_beside_locked_rows_never_takes_more_than_its_limit(
     ids = sorted(kernel.append_new(builders.PLACED, 30))
     other = Kernel(each_guard_database.connect())
     assert len(other.claim(limit=10)) == 10
-    _set(kernel, PLANNERS[planner])
+    use_planner(kernel, PLANNERS[planner])
     assert [claim.fence.event_id for claim in kernel.claim(limit=10)] == ids[10:20]
     other.connection.rollback()
     assert [claim.fence.event_id for claim in kernel.claim(limit=10)] == ids[:10]
-
-
-def _pages(kernel: Kernel, call: Callable[[Kernel], Any]) -> tuple[int, Any]:
-    """The pages that a call touches in shared buffers, as the session's own statistics count them, and its result."""
-    cursor = psycopg.ClientCursor(kernel.connection)
-    spied = _Explaining(kernel, cursor)
-    result = call(spied)
-    return spied.pages, result
-
-
-class _Explaining(Kernel):
-    """Runs each query under EXPLAIN (ANALYZE, BUFFERS), in a transaction that commits, and adds up its pages."""
-
-    def __init__(self, kernel: Kernel, cursor: psycopg.ClientCursor[Any]) -> None:
-        super().__init__(kernel.connection)
-        self._cursor = cursor
-        self.pages = 0
-
-    def rows(self, query: LiteralString, *arguments: object) -> list[tuple[Any, ...]]:
-        text = sql.SQL("explain (analyze, buffers, timing off, format json) ") + sql.SQL(query)
-        plan = self._cursor.execute(text, arguments).fetchall()[0][0][0]["Plan"]
-        self.pages += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-        return []
 
 
 def _leases(kernel: Kernel) -> list[Claim]:
@@ -131,7 +82,7 @@ def _leases(kernel: Kernel) -> list[Claim]:
     found = kernel.rows(
         "select l.event_id, l.attempt_id, l.token, l.attempt_count, l.failure_count, l.lost_count, l.company,"
         " l.member_id,"
-        " l.event_digest, e.envelope, l.created_at from seapost.delivery_lease as l join seapost.event as e"
+        " l.event_digest, e.envelope, l.created_at, l.lane from seapost.delivery_lease as l join seapost.event as e"
         " using (event_id)"
         " where l.destination = 'billing' order by l.attempt_id"
     )
@@ -149,7 +100,7 @@ def test_plans_made_on_empty_tables_stay_bounded_behind_a_backlog(lean_kernel: K
     lean_kernel.acknowledge(old)
     lean_kernel.run("vacuum analyze")
     kernel = Kernel(database.connect(autocommit=True))
-    _set(kernel, {"plan_cache_mode": "force_generic_plan"})
+    use_planner(kernel, {"plan_cache_mode": "force_generic_plan"})
     assert kernel.claim() == []
     assert (kernel.recover(), kernel.renew(old)) == ({}, set())
     for settle in (kernel.acknowledge, kernel.retry, kernel.quarantine):
@@ -169,19 +120,19 @@ def _measure(kernel: Kernel, clock: Clock, backlog: int) -> dict[str, int]:
     _backlog(kernel, backlog)
     kernel.claim(SEARCH, limit=min(backlog, 10_000), lease=timedelta(hours=1))
     pages: dict[str, int] = {}
-    pages["claim"], _ = _pages(kernel, lambda session: session.claim(limit=50, lease=timedelta(hours=1)))
+    pages["claim"], _ = pages_of(kernel, lambda session: session.claim(limit=50, lease=timedelta(hours=1)))
     claims = _leases(kernel)[-50:]
-    pages["renew"], _ = _pages(kernel, lambda session: session.renew(*claims))
-    pages["acknowledge"], _ = _pages(kernel, lambda session: session.acknowledge(*claims[:25]))
-    pages["retry"], _ = _pages(kernel, lambda session: session.retry(*claims[25:45], delay=timedelta(hours=1)))
-    pages["quarantine"], _ = _pages(kernel, lambda session: session.quarantine(*claims[45:]))
+    pages["renew"], _ = pages_of(kernel, lambda session: session.renew(*claims))
+    pages["acknowledge"], _ = pages_of(kernel, lambda session: session.acknowledge(*claims[:25]))
+    pages["retry"], _ = pages_of(kernel, lambda session: session.retry(*claims[25:45], delay=timedelta(hours=1)))
+    pages["quarantine"], _ = pages_of(kernel, lambda session: session.quarantine(*claims[45:]))
     kernel.claim(limit=50, lease=timedelta(seconds=1))
     clock.advance(2)
-    pages["recover"], _ = _pages(kernel, lambda session: session.recover(limit=50))
+    pages["recover"], _ = pages_of(kernel, lambda session: session.recover(limit=50))
     kernel.acknowledge(*kernel.claim(limit=50, suspects=True))
     _receive(kernel, [builders.new_event_id() for _ in range(min(backlog, 10_000))])
     known = [row[0] for row in kernel.rows("select event_id from seapost.inbox_receipts limit 50")]
-    pages["receive"], _ = _pages(kernel, lambda session: _receive(session, known))
+    pages["receive"], _ = pages_of(kernel, lambda session: _receive(session, known))
     return pages
 
 

@@ -22,6 +22,7 @@ OPERATIONS = {
     "outbox_delivery_attempt_finishes",
     "outbox_quarantine",
     "destination_status",
+    "destination_settings",
     "audit_records",
     "audit_places",
     "guard_levels",
@@ -48,34 +49,49 @@ EXECUTE: dict[str, set[str]] = {
         "delivery_recover_v1",
         "dispatcher_sleep_v1",
         "dispatcher_wake_v1",
+        "backpressure_show_v1",
     },
     "consumer": {"inbox_receive_v1", "inbox_read_v1", "inbox_committed_at_v1"},
     "operator": {
         "clock_now",
+        "backpressure_set_v1",
+        "backpressure_show_v1",
         "delivery_set_register_v1",
         "delivery_set_activate_v1",
+        "destination_set_fair_lanes_v1",
         "quarantine_acknowledge_v1",
     },
-    "auditor": {"clock_now"},
+    "auditor": {"clock_now", "backpressure_show_v1"},
 }
 
 # Functions that run with the rights of whoever calls them; the calling function has the rights already.
 INVOKER_FUNCTIONS = {
     "audit_append",
+    "backpressure_admit",
+    "backpressure_admit_envelopes",
+    "backpressure_closed_for",
+    "backpressure_probe",
+    "backpressure_seen",
+    "backpressure_wait",
     "canonical_json_v1",
     "canonical_number",
     "canonical_text",
     "clock_now",
     "delivery_check_arguments",
+    "delivery_choose_fairly",
     "delivery_publish",
     "delivery_receipt_matches",
     "delivery_refused",
     "delivery_set_check",
     "delivery_set_items_rule",
     "delivery_set_lock_key",
+    "delivery_suspects_allowed",
+    "delivery_tenant_hash",
+    "delivery_usual_receipt",
     "dispatcher_sleep_key",
     "forward_status",
     "guards_set_v1",
+    "outbox_append_one",
     "outbox_compare",
     "outbox_envelope_headers",
     "outbox_envelope_parts_rule",
@@ -89,7 +105,14 @@ INVOKER_FUNCTIONS = {
     "schema_migration_keep",
 }
 # Inlined by the planner only without settings; every name inside is qualified.
-UNPINNED_FUNCTIONS = {"clock_now", "delivery_receipt_matches", "delivery_set_lock_key", "dispatcher_sleep_key"}
+UNPINNED_FUNCTIONS = {
+    "clock_now",
+    "delivery_receipt_matches",
+    "delivery_set_lock_key",
+    "delivery_tenant_hash",
+    "delivery_usual_receipt",
+    "dispatcher_sleep_key",
+}
 
 
 @pytest.mark.req("SEC-01", "SEC-02", "SEC-03", "SEC-06", "NEG-48", "GEN-07")

@@ -10,6 +10,7 @@ from tests.kit import builders
 from tests.kit.builders import BILLING, PLACED, SEARCH, SHIPPED
 from tests.kit.clock import START, Clock
 from tests.kit.kernel import Kernel
+from tests.kit.tenants import append_of, fair, tenant_in
 
 COLUMNS: dict[str, str] = {
     "outbox_events": "event_id event_type schema_version delivery_set_version delivery_set_definition_schema_version"
@@ -126,3 +127,22 @@ def test_destination_status_counts_what_is_there(kernel: Kernel, clock: Clock) -
         (BILLING, 4, 3, START, START, 1, 1, clock.now + timedelta(seconds=30), 1),
         (SEARCH, 0, 0, None, None, 0, 0, None, 0),
     ]
+
+
+@pytest.mark.req("MET-01", "F23")
+def test_destination_status_shows_who_starves(kernel: Kernel, clock: Clock) -> None:
+    """Starved is the oldest due delivery outside the lanes that hold more than their share; of one lane, the oldest."""
+    starved = (
+        "select fair_lanes, lanes_due, starved_since from seapost.destination_status where destination = 'billing'"
+    )
+    assert kernel.row(starved) == (1, 0, None)
+    append_of(kernel, "loud", 5)
+    assert kernel.row(starved) == (1, 1, START)
+    kernel.claim()
+    fair(kernel, 8)
+    append_of(kernel, tenant_in(kernel, 2, 8), 50)
+    quiet_since = clock.advance(10)
+    append_of(kernel, tenant_in(kernel, 5, 8), 2)
+    clock.advance(10)
+    append_of(kernel, tenant_in(kernel, 6, 8), 1)
+    assert kernel.row(starved) == (8, 3, quiet_since)

@@ -31,6 +31,7 @@ from typing import Any, Final, LiteralString, Self, cast
 
 import psycopg
 
+from tests.kit.drivers.urls import url_of
 from tests.kit.eventually import eventually
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -81,7 +82,8 @@ class PageRun:
 
     Args:
         folder: where files are saved and commands run.
-        dsn: the database that python blocks find as `DSN` and SQL blocks run in; None where a page brings its own.
+        dsn: the database that python blocks find as `DSN`, commands in the variable of that name, both as a URL,
+            and that SQL blocks run in; None where a page brings its own.
     """
 
     page: Path
@@ -92,7 +94,7 @@ class PageRun:
     _ports: dict[str, str] = field(default_factory=lambda: {port: str(_free_port()) for port in PORTS_IN_TEXT})
 
     def __enter__(self) -> Self:
-        self.names["DSN"] = self.dsn
+        self.names["DSN"] = None if self.dsn is None else url_of(self.dsn)
         return self
 
     def __exit__(
@@ -169,6 +171,7 @@ class PageRun:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SEAPOST_", "PG"))} | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONDONTWRITEBYTECODE": "1",
+            **({} if self.dsn is None else {"DSN": url_of(self.dsn)}),
         }
         return subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", text],

@@ -96,18 +96,20 @@ class Kernel:
         limit: int = 100,
         owner: str = "worker",
         lease: timedelta = HALF_MINUTE,
-        low: datetime | None = None,
+        low: datetime | Sequence[datetime | None] | None = None,
         suspects: bool = False,
+        first_lane: int = 0,
     ) -> list[Claim]:
-        """Claim due deliveries."""
+        """Claim due deliveries; `low` alone is the hint of lane 0."""
         found = self.rows(
-            "select * from seapost.delivery_claim_v1(%s, %s::int, %s, %s, coalesce(%s::timestamptz, '-infinity'), %s)",
+            "select * from seapost.delivery_claim_v1(%s, %s::int, %s, %s, %s::timestamptz[], %s, %s::int)",
             destination,
             limit,
             owner,
             lease,
-            low,
+            [low] if isinstance(low, datetime) else low,
             suspects,
+            first_lane,
         )
         return [self.claim_of(destination, row) for row in found]
 
@@ -124,6 +126,7 @@ class Kernel:
             event_digest=bytes(row[8]),
             envelope=bytes(row[9]),
             available_at=row[10],
+            lane=row[11],
         )
 
     def claim_one(self, destination: str = BILLING, *, lease: timedelta = HALF_MINUTE) -> Claim:

@@ -32,7 +32,8 @@ class Nursery:
     def run(self) -> None:
         """Serve until the input ends."""
         signal.signal(signal.SIGCHLD, _ignore)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted test run ends our input, which is enough
+        for number in (signal.SIGINT, signal.SIGTERM):  # an interrupted test run ends our input, which is enough
+            signal.signal(number, signal.SIG_IGN)
         signal.set_wakeup_fd(self._waker)
         rest = b""
         while True:
@@ -87,7 +88,8 @@ def _play(order: Order) -> None:
     code = 1
     with contextlib.suppress(BaseException):
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         log = os.open(order.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from tests.kit.crash import Blow, Point, Trap
 from tests.kit.handlers import DESTINATIONS
 
-Part = Literal["dispatcher", "consumer", "producer"]
+Part = Literal["dispatcher", "consumer", "producer", "feeder"]
 
 
 class OrderOptions(TypedDict, total=False):
@@ -25,6 +25,7 @@ class OrderOptions(TypedDict, total=False):
     destinations: tuple[str, ...]
     destination_settings: Mapping[str, Any]
     dispatcher_settings: Mapping[str, Any]
+    consumer_timeouts: Mapping[str, float]
     trap: Trap | None
     clock_shift_seconds: float
     seed: int
@@ -41,8 +42,9 @@ class Order:
         port: where a consumer listens.
         owner: the dispatcher's name, to give two of them the same one; empty: a fresh one, as always.
         destination_settings, dispatcher_settings: replace the quick ones of `tests.kit.worker`.
+        consumer_timeouts: limits of the consumers' sessions, in place of the patient ones there.
         clock_shift_seconds: how wrong this process's own clock is.
-        seed, kills: for a producer, see `tests.kit.producer`.
+        seed, kills: for a producer, see `tests.kit.producer`; a feeder has a seed (`tests.kit.feeder`).
         report, log: files of this process.
     """
 
@@ -57,6 +59,7 @@ class Order:
     destinations: tuple[str, ...] = DESTINATIONS
     destination_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     dispatcher_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    consumer_timeouts: Mapping[str, float] = field(default_factory=dict[str, float])
     trap: Trap | None = None
     clock_shift_seconds: float = 0.0
     seed: int = 0

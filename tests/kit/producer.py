@@ -22,7 +22,8 @@ from seapost.outbox.append import append
 from tests.kit.handlers import Placed
 
 TABLES: Final = """
-create table public.placed_order (event_id uuid not null, number int not null);
+create table public.placed_order (
+    event_id uuid not null, number int not null, event_type text not null default 'order.placed@1');
 grant select, insert on public.placed_order to seapost_producer"""
 ROUNDS_MAX: Final = 4
 SECONDS_MAX: Final = 0.04

@@ -2,12 +2,17 @@
 
 `UP` is what the caller sends, `DOWN` what comes back. A held direction swallows nothing: what has arrived waits, and
 `is_holding` says that there is something. Works for anything over TCP: HTTP, or PostgreSQL behind a unix socket.
+
+A held direction is silent, but the kernel still confirms what it receives. `vanish` takes that away as well: the
+sockets drop every packet, as a peer does whose machine is gone, so that only time limits and keepalives notice (Linux).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import socket
+import struct
 import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +24,11 @@ from psycopg import conninfo
 BLOCK_BYTES: Final = 65_536
 LINGER_NOT: Final = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 """Close with a reset, as a peer does that is gone."""
+ATTACH_FILTER: Final = 26
+DETACH_FILTER: Final = 27
+_DROP: Final = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
+DROP_ALL: Final = struct.pack("HL", 1, ctypes.addressof(_DROP))
+"""A socket filter of one instruction that keeps no byte of any packet (`man 7 socket`, SO_ATTACH_FILTER)."""
 
 Address = str | tuple[str, int]
 
@@ -46,19 +56,25 @@ class _Gate:
 
 
 class Proxy:
-    """Listens on a loopback port and passes everything on to `target`, a port or a unix socket."""
+    """Listens on a loopback port and passes everything on to `target`, a port or a unix socket.
+
+    Attributes:
+        connections, refused: how many callers were connected, and how many were turned away.
+        is_refusing: set it to turn away whoever calls, as where nobody listens.
+    """
 
     def __init__(self, target: Address) -> None:
         self._target = target
-        self._gates = {way: _Gate() for way in Way}
-        for gate in self._gates.values():
-            gate.is_open.set()
+        self._gates = _open_gates()
+        self._forgotten: list[_Gate] = []
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         self.connections = 0
+        self.refused = 0
+        self.is_refusing = False
 
     @classmethod
     def before_database(cls, dsn: str) -> Self:
@@ -88,12 +104,37 @@ class Proxy:
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         self.release()
+        for gate in self._forgotten:
+            gate.is_open.set()
         self.cut()
 
     def hold(self, *ways: Way) -> None:
         """Pass nothing on, without a word to either side; both directions unless named."""
         for way in ways or Way:
             self._gates[way].is_open.clear()
+
+    def vanish(self) -> None:
+        """Hold everything and drop every packet of the callers unconfirmed, those that would connect included."""
+        self.hold()
+        with self._lock:
+            for one in (self._listening, *(near for near, _ in self._pairs)):
+                with contextlib.suppress(OSError):  # closed meanwhile
+                    one.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, DROP_ALL)
+
+    def heal(self) -> None:
+        """End `vanish`: what the callers have kept and sent again arrives."""
+        with self._lock:
+            for one in (self._listening, *(near for near, _ in self._pairs)):
+                with contextlib.suppress(OSError):  # closed meanwhile
+                    one.setsockopt(socket.SOL_SOCKET, DETACH_FILTER, 0)
+        self.release()
+
+    def forget(self) -> None:
+        """End `vanish` for new connections; the old ones are never answered again."""
+        with self._lock:
+            self._listening.setsockopt(socket.SOL_SOCKET, DETACH_FILTER, 0)
+            self._forgotten.extend(self._gates.values())
+            self._gates = _open_gates()
 
     def release(self) -> None:
         """Pass everything on again, what was held included."""
@@ -116,6 +157,15 @@ class Proxy:
         """Cut the connection that passes this many more bytes in this direction; those that follow are whole."""
         self._gates[way].bytes_left = number
 
+    def is_armed(self, way: Way) -> bool:
+        """Whether a cut that was ordered is still to come."""
+        return self._gates[way].bytes_left is not None
+
+    def disarm(self) -> None:
+        """Take back cuts that have not come."""
+        for gate in self._gates.values():
+            gate.bytes_left = None
+
     def is_holding(self, way: Way) -> bool:
         """Whether something has arrived that is not passed on."""
         return self._gates[way].waiting > 0
@@ -126,19 +176,19 @@ class Proxy:
                 near, _ = self._listening.accept()
             except OSError:
                 return
-            try:
-                far = _connect(self._target)
-            except OSError:
+            far = None if self.is_refusing else _connect(self._target)
+            if far is None:
+                self.refused += 1
                 near.close()
                 continue
             self.connections += 1
             with self._lock:
                 self._pairs.append((near, far))
-            for way, from_socket, to_socket in ((Way.UP, near, far), (Way.DOWN, far, near)):
-                threading.Thread(target=self._pump, args=(way, from_socket, to_socket), daemon=True).start()
+                gates = self._gates
+            for gate, from_socket, to_socket in ((gates[Way.UP], near, far), (gates[Way.DOWN], far, near)):
+                threading.Thread(target=self._pump, args=(gate, from_socket, to_socket), daemon=True).start()
 
-    def _pump(self, way: Way, from_socket: socket.socket, to_socket: socket.socket) -> None:
-        gate = self._gates[way]
+    def _pump(self, gate: _Gate, from_socket: socket.socket, to_socket: socket.socket) -> None:
         try:
             while block := from_socket.recv(BLOCK_BYTES):
                 self._wait(gate)
@@ -165,11 +215,26 @@ class Proxy:
             gate.waiting -= 1
 
 
-def _connect(target: Address) -> socket.socket:
-    if isinstance(target, tuple):
-        return socket.create_connection(target)
-    far = socket.socket(socket.AF_UNIX)
-    far.connect(target)
+def _open_gates() -> dict[Way, _Gate]:
+    gates = {way: _Gate() for way in Way}
+    for gate in gates.values():
+        gate.is_open.set()
+    return gates
+
+
+def _connect(target: Address) -> socket.socket | None:
+    """The other side; None when nobody listens there."""
+    try:
+        if isinstance(target, tuple):
+            return socket.create_connection(target)
+        far = socket.socket(socket.AF_UNIX)
+        try:
+            far.connect(target)
+        except OSError:
+            far.close()
+            raise
+    except OSError:
+        return None
     return far
 
 

@@ -1,4 +1,4 @@
-"""The processes that the fault tests start and kill: a dispatcher, a consumer behind HTTP, a producer.
+"""The processes that the fault tests start and kill: a dispatcher, a consumer behind HTTP, producers.
 
 They run the product as it is, with crash points around its seams; `tests.kit.nursery` forks them.
 """
@@ -30,7 +30,7 @@ from seapost.transport.address import AddressPolicy
 from seapost.transport.http import HttpTransport
 from seapost.transport.inprocess import InProcessTransport
 from seapost.transport.protocol import Transport
-from tests.kit import handlers, producer
+from tests.kit import feeder, handlers, producer
 from tests.kit.crash import PointedTransport, Points
 from tests.kit.handlers import RecordedReceiving
 from tests.kit.orders import Order
@@ -66,6 +66,8 @@ def work(order: Order) -> int:
             asyncio.run(_consume(order, points))
         case "producer":
             producer.run(order.source, seed=order.seed, kills=order.kills, say=points.say)
+        case "feeder":
+            feeder.run(order.source, seed=order.seed, say=points.say)
     points.say("ended")
     return 0
 
@@ -112,7 +114,8 @@ async def _transports(order: Order, points: Points, stack: AsyncExitStack) -> di
 
 @asynccontextmanager
 async def _receivings(order: Order, points: Points) -> AsyncGenerator[list[Receiving]]:
-    role: dict[str, Any] = {"role": "seapost_consumer", "role_timeouts": PATIENT, "wait_seconds": 2.0, "size_max": 8}
+    timeouts = RoleTimeouts(**order.consumer_timeouts) if order.consumer_timeouts else PATIENT
+    role: dict[str, Any] = {"role": "seapost_consumer", "role_timeouts": timeouts, "wait_seconds": 2.0, "size_max": 8}
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(open_pool(order.sink, part="inbox", **role))
         sync_pool = stack.enter_context(open_sync_pool(order.sink, part="inbox-threads", **role))

@@ -79,3 +79,10 @@ def test_a_pooler_is_recognised() -> None:
     refuse_pooler(17, 17)
     with pytest.raises(UnsupportedDatabase, match="direct connection"):
         refuse_pooler(17, 4711)
+
+
+@pytest.mark.req("F84")
+def test_a_role_is_refused_behind_a_pooler() -> None:
+    """It would hold for one transaction and then be somebody else's; the message says what to do instead."""
+    with pytest.raises(InvalidSetting, match="seapost_consumer cannot be taken on behind a connection pooler"):
+        open_pool("host=localhost", part="inbox", role="seapost_consumer", behind_pooler=True)

@@ -23,6 +23,7 @@ from seapost.database.pool import (
     configure_session_async,
     part_dsn,
     redact_dsn,
+    refuse_role,
 )
 from seapost.model.errors import InvalidSetting
 
@@ -44,6 +45,13 @@ def dsn_of(database: DatabaseSettings, section: str = "database") -> str:
             f"{section}.dsn: no database is named; give {flag}{variable}, or write it into seapost.toml."
         )
     return check_dsn(database.dsn.get_secret_value())
+
+
+def direct_dsn_of(database: DatabaseSettings, section: str = "database") -> str:
+    """The connection string for what needs the server itself; `dsn` where no other is given. Errors as `dsn_of`."""
+    if database.direct_dsn is not None:
+        return check_dsn(database.direct_dsn.get_secret_value())
+    return dsn_of(database, section)
 
 
 def _embedded_dsn(database: DatabaseSettings) -> str:
@@ -68,9 +76,18 @@ def database_name(dsn: str) -> str:
 
 @asynccontextmanager
 async def connected(
-    dsn: str, *, part: str, timeouts: RoleTimeouts, role: str | None = None, behind_pooler: bool = False
+    dsn: str,
+    *,
+    part: str,
+    timeouts: RoleTimeouts,
+    role: str | None = None,
+    behind_pooler: bool = False,
+    check: bool = True,
 ) -> AsyncGenerator[Session]:
     """One session in autocommit mode on a database that holds this release's schema.
+
+    Args:
+        check: False leaves out what it holds: that is for the caller to find out.
 
     Raises:
         psycopg.OperationalError: the server cannot be reached.
@@ -79,9 +96,12 @@ async def connected(
     async with await AsyncConnection.connect(
         part_dsn(dsn, part), autocommit=True, prepare_threshold=None if behind_pooler else PREPARE_THRESHOLD
     ) as connection:
-        if not behind_pooler:
+        if behind_pooler:
+            refuse_role(role)
+        else:
             await configure_session_async(connection, timeouts, role=role)
-        await check_schema_async(connection)
+        if check:
+            await check_schema_async(connection)
         yield connection
 
 
@@ -95,12 +115,17 @@ def acting(database: DatabaseSettings, section: str = "database") -> AbstractAsy
     return _session(database, section, "operator", database.timeouts)
 
 
+def examining(database: DatabaseSettings, section: str = "database") -> AbstractAsyncContextManager[Session]:
+    """A session for the command that finds out what the database holds; it may take as long as work may."""
+    return _session(database, section, "doctor", database.timeouts, check=False)
+
+
 @asynccontextmanager
 async def _session(
-    database: DatabaseSettings, section: str, part: str, timeouts: RoleTimeouts
+    database: DatabaseSettings, section: str, part: str, timeouts: RoleTimeouts, *, check: bool = True
 ) -> AsyncGenerator[Session]:
     dsn = dsn_of(database, section)
     async with connected(
-        dsn, part=part, timeouts=timeouts, role=database.role, behind_pooler=database.behind_pooler
+        dsn, part=part, timeouts=timeouts, role=database.role, behind_pooler=database.behind_pooler, check=check
     ) as connection:
         yield connection

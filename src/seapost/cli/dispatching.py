@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
+from seapost.cli.databases import direct_dsn_of
 from seapost.cli.exit_codes import ExitCode
 from seapost.cli.loading import Loaded
 from seapost.cli.monitor import monitoring
-from seapost.cli.settings import DestinationEntry, Settings
+from seapost.cli.settings import DatabaseSettings, DestinationEntry, Settings
 from seapost.cli.signals import StopOrders, stop_orders
 from seapost.cli.workers import (
     chosen_destinations,
@@ -97,7 +99,7 @@ async def _work(work: Work, orders: StopOrders) -> tuple[dict[str, object], Exit
         dispatcher = Dispatcher(
             pool,
             destinations,
-            listen_dsn=None if database.behind_pooler else dsn,
+            listen_dsn=listen_dsn(database, dsn),
             listen_role=database.role,
             settings=settings.dispatcher,
             receipts=work.receipts,
@@ -109,6 +111,7 @@ async def _work(work: Work, orders: StopOrders) -> tuple[dict[str, object], Exit
             logging.get_logger("seapost.monitor").info(LogEvent.SERVER_STARTED, address=address)
             backlog = asyncio.create_task(show_backlog(pool, every_seconds=settings.monitor.backlog_seconds))
             stack.push_async_callback(_ended, backlog)
+        gc.freeze()  # what is loaded stays to the end; each look through it would stop the process for about 50 ms
         stopped_at = await _until_stopped(dispatcher, orders)
     patience = settings.dispatcher.drain_seconds + settings.dispatcher.give_back_seconds
     drained = stopped_at is None or time.monotonic() - stopped_at <= patience
@@ -120,6 +123,13 @@ async def _work(work: Work, orders: StopOrders) -> tuple[dict[str, object], Exit
         "summary": summary,
     }
     return report, ExitCode.DONE if drained else ExitCode.NOT_DRAINED
+
+
+def listen_dsn(database: DatabaseSettings, dsn: str) -> str | None:
+    """Where to listen: at the server itself; nowhere when only a pooler is named."""
+    if database.behind_pooler and database.direct_dsn is None:
+        return None
+    return dsn if database.direct_dsn is None else direct_dsn_of(database)
 
 
 async def _until_stopped(dispatcher: Dispatcher, orders: StopOrders) -> float | None:

@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.DONE: "Everything that was asked is done. A reader that closes the pipe early is no failure.",
-    ExitCode.FAILED: "The command was refused or failed; nothing is half done.",
+    ExitCode.FAILED: "The command was refused or failed; nothing is half done. From `doctor`: the schema has drifted.",
     ExitCode.USAGE: "The command line cannot be read: unknown option, missing or malformed argument.",
     ExitCode.SETTING: "A setting is missing or breaks its rule, or the application cannot be loaded.",
     ExitCode.UNREACHABLE: "The database cannot be reached or did not answer in time. Trying again may help.",

@@ -13,9 +13,11 @@ import typer
 from typer.main import get_command
 
 from seapost.cli.commands import (
+    backpressure,
     contracts,
     delivery,
     dispatch,
+    doctor,
     event,
     init,
     migrate,
@@ -58,6 +60,7 @@ def _root(
 
 app.command("init")(init.init)
 app.command("migrate")(migrate.migrate)
+app.command("doctor")(doctor.doctor)
 app.add_typer(routes.app, name="routes")
 app.command("dispatch")(dispatch.dispatch)
 app.command("serve")(serve.serve)
@@ -66,6 +69,7 @@ app.add_typer(event.app, name="event")
 app.add_typer(delivery.app, name="delivery")
 app.add_typer(receipt.app, name="receipt")
 app.add_typer(quarantine.app, name="quarantine")
+app.add_typer(backpressure.app, name="backpressure")
 app.add_typer(contracts.app, name="contracts")
 
 

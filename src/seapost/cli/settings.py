@@ -39,6 +39,10 @@ class DatabaseSettings(_Section):
         default=None,
         description="Connection string: a `postgresql://` URL or `name=value` pairs; it may hold a password.",
     )
+    direct_dsn: SecretStr | None = Field(
+        default=None,
+        description="Connection string of the server itself where `dsn` leads through a pooler: to listen, to migrate.",
+    )
     embedded: Path | None = Field(
         default=None,
         description="Data directory of an embedded server that is started when needed; takes the place of `dsn`.",

@@ -2,8 +2,10 @@
 
 Connections of one process (F79). `dispatch`: one for each lane of each destination, one to renew, one to recover, one
 that listens and, with a monitor, one for its figures; with `--app`, those of `serve` besides. `serve`:
-`consumer.pool_size` (8 by default) for the registry, reads and async handlers, and as many again when a handler is a
-plain function. `pool_size` of a section lowers what its process may use; work then waits for a free connection.
+`consumer.pool_size` (8 by default) for the registry, reads and async handlers, and as many again for plain functions.
+Several inboxes of a process divide that evenly, with at least two each: one whose handlers hang waits for its own
+connections and never for another's (F23). `pool_size` of a section lowers what its process may use; work then waits for
+a free connection.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from seapost.database.pool import AsyncPool, open_pool, open_sync_pool
 from seapost.dispatcher.destination import Destination
 from seapost.dispatcher.settings import DestinationSettings
 from seapost.inbox.inbox import Inbox
-from seapost.inbox.receive import Receiving
+from seapost.inbox.receive import Receiving, needs_sync_pool
 from seapost.model.errors import AddressRefused, InvalidSetting
-from seapost.store import status
+from seapost.store import backpressure, status
 from seapost.telemetry import metrics
 from seapost.transport.address import AddressPolicy
 from seapost.transport.http import HttpLimits, HttpTransport
@@ -35,6 +37,7 @@ from seapost.transport.inprocess import InProcessTransport
 from seapost.transport.token import TokenSigner, load_private_key
 
 CONSUMER_POOL_SIZE: Final = 8
+INBOX_POOL_SIZE_MIN: Final = 2
 BACKOFF_BASE_SECONDS: Final = 0.1
 BACKOFF_MAX_SECONDS: Final = 5.0
 
@@ -76,33 +79,40 @@ async def wait_for_database(database: DatabaseSettings, section: str, *, wait_se
 async def opened_inboxes(
     inboxes: Sequence[Inbox], database: DatabaseSettings, dsn: str
 ) -> AsyncGenerator[list[Receiving]]:
-    """The inboxes with the pools of their database; one pair of pools for all of them."""
+    """The inboxes, each with pools of its own to their database."""
     size = database.pool_size or CONSUMER_POOL_SIZE
-    has_plain_handlers = any(not handler.is_async for inbox in inboxes for handler in inbox.handlers.values())
+    if len(inboxes) > 1:
+        size = max(INBOX_POOL_SIZE_MIN, size // len(inboxes))
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(
-            open_pool(
+        yield [await _opened_inbox(stack, inbox, database, dsn, size) for inbox in inboxes]
+
+
+async def _opened_inbox(
+    stack: AsyncExitStack, inbox: Inbox, database: DatabaseSettings, dsn: str, size: int
+) -> Receiving:
+    pool = await stack.enter_async_context(
+        open_pool(
+            dsn,
+            part="inbox",
+            size_max=size,
+            role_timeouts=database.timeouts,
+            role=database.role,
+            behind_pooler=database.behind_pooler,
+        )
+    )
+    sync_pool = None
+    if needs_sync_pool(inbox):
+        sync_pool = stack.enter_context(
+            open_sync_pool(
                 dsn,
-                part="inbox",
+                part="inbox-threads",
                 size_max=size,
                 role_timeouts=database.timeouts,
                 role=database.role,
                 behind_pooler=database.behind_pooler,
             )
         )
-        sync_pool = None
-        if has_plain_handlers:
-            sync_pool = stack.enter_context(
-                open_sync_pool(
-                    dsn,
-                    part="inbox-threads",
-                    size_max=size,
-                    role_timeouts=database.timeouts,
-                    role=database.role,
-                    behind_pooler=database.behind_pooler,
-                )
-            )
-        yield [await stack.enter_async_context(Receiving(inbox, pool, sync_pool)) for inbox in inboxes]
+    return await stack.enter_async_context(Receiving(inbox, pool, sync_pool))
 
 
 def chosen_destinations(
@@ -202,7 +212,10 @@ async def show_backlog(pool: AsyncPool, *, every_seconds: float) -> None:
                         oldest_seconds=one.oldest_seconds,
                         leased=one.leased,
                         unacknowledged=one.quarantined_unacknowledged,
+                        starved_seconds=one.starved_seconds,
                     )
+                for limit in await backpressure.limits(connection):
+                    metrics.backpressure(limit.destination, closed=limit.is_closed)
         except (psycopg.Error, TimeoutError, OSError):
             pass  # the dispatcher's own loops report a lost database
         await asyncio.sleep(every_seconds)

@@ -10,18 +10,19 @@ Two documents are the same exactly when these bytes are the same, in every langu
 - Duplicate names, NaN and the infinities, U+0000, lone surrogates, a byte order mark, and text that is
   not UTF-8 are refused with the JSON pointer of the value (F04). Nothing is ever repaired.
 
-The usual document takes a fast path through the C coders of the standard library, which is used only
-where its text is known to be the canonical text; a property test compares it with `rfc8785`.
+The usual document takes a fast path through compiled coders: `orjson` writes, and reads what it then writes again
+in the same bytes. It is used only where its text is known to be the canonical text (no very large or small numbers, no
+names above U+FFFF); property tests compare it with `rfc8785` and with the exact path.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
 from math import inf
 from typing import Final, NoReturn, cast
 
+import orjson
 import rfc8785
 
 from seapost.contracts.examination import (
@@ -35,14 +36,16 @@ from seapost.contracts.examination import (
 )
 from seapost.model.errors import CanonicalError, LimitExceeded
 
-__all__ = ["DEFAULT_LIMITS", "JSONValue", "Limits", "canonicalise", "check_canonical", "encode", "parse"]
+__all__ = ["DEFAULT_LIMITS", "JSONValue", "Limits", "canonicalise", "check_canonical", "encode", "parse", "read_plain"]
 
 INTEGER_DIGITS_MAX: Final = len(str(INTEGER_MAX))
 
-_ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")
+_FRACTION_MIN: Final = 1e-5
+_FRACTION_MAX: Final = 1e15  # between these a fraction has no exponent, in ECMAScript and in orjson
 
-
-_SIMPLE: Final = frozenset({str, bool, type(None)})
+_ASTRAL: Final = re.compile(rb"[\xf0-\xf4]")  # first byte of a character above U+FFFF
+_ASTRAL_NAME: Final = re.compile("[\U00010000-\U0010ffff]")
+_SORTED: Final = orjson.OPT_SORT_KEYS  # by code point, which is the order of UTF-16 units below U+10000
 _TEXT: Final = frozenset({str})
 
 
@@ -81,12 +84,6 @@ def _leave(_: str) -> NoReturn:
 _PARSER: Final = json.JSONDecoder(
     object_pairs_hook=_members, parse_int=_integer, parse_float=_number, parse_constant=_leave
 )
-# Reads canonical text only. A duplicate name cannot survive the comparison that follows, so objects
-# need no hook; any number with a point or an exponent goes to the exact path.
-_READER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_leave, parse_constant=_leave)
-_WRITER: Final = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-)
 
 
 def parse(text: bytes | str, *, limits: Limits = DEFAULT_LIMITS) -> JSONValue:
@@ -123,22 +120,21 @@ def encode(value: object, *, limits: Limits = DEFAULT_LIMITS) -> bytes:
     if not _is_plain(value, limits):
         examine_value(value, limits)
         return _within(_exact(value), limits)
-    text = _WRITER.encode(value)
     try:
-        data = text.encode()
-    except UnicodeEncodeError:
+        data = orjson.dumps(value, option=_SORTED)
+    except orjson.JSONEncodeError:  # half a surrogate pair, or deeper than orjson writes
         examine_value(value, limits)
-        raise  # unreachable: a string that is not Unicode was just refused
-    if len(text) > limits.string_max or "\\u0000" in text:
+        return _within(_exact(value), limits)
+    if len(data) > limits.string_max or _has_nul(data):
         examine_value(value, limits)
-    if len(data) != len(text) and _ASTRAL.search(text):
+    if not data.isascii() and _ASTRAL.search(data) and _has_astral_name(value):
         data = _exact(value)
     return _within(data, limits)
 
 
 def canonicalise(text: bytes | str, *, limits: Limits = DEFAULT_LIMITS) -> tuple[JSONValue, bytes]:
     """Read text in any legal spelling; return its value and its canonical bytes. Errors as in `parse`."""
-    if isinstance(text, bytes) and (value := _read_plain(text, limits)) is not None:
+    if isinstance(text, bytes) and (value := read_plain(text, limits)) is not None:
         return value, text
     value = parse(text, limits=limits)
     return value, encode(value, limits=limits)
@@ -152,7 +148,7 @@ def check_canonical(text: bytes, *, limits: Limits = DEFAULT_LIMITS) -> JSONValu
             rules of `parse` otherwise.
         LimitExceeded: as in `parse`.
     """
-    value = _read_plain(text, limits)
+    value = read_plain(text, limits)
     if value is not None:
         return value
     value = parse(text, limits=limits)
@@ -162,19 +158,23 @@ def check_canonical(text: bytes, *, limits: Limits = DEFAULT_LIMITS) -> JSONValu
     return value
 
 
-def _read_plain(text: bytes, limits: Limits) -> JSONValue:
-    """The value of a canonical text that needs no exact check; None when it needs one."""
-    if len(text) > limits.bytes_max:
+def read_plain(text: bytes, limits: Limits = DEFAULT_LIMITS) -> JSONValue:
+    """The value of a canonical text that needs no exact check; None says only that it needs one.
+
+    What is written again in the same bytes had sorted names, none of them twice, and one spelling for everything;
+    left are the numbers that other readers would round, U+0000, order above U+FFFF, and the limits.
+    """
+    if len(text) > limits.bytes_max or len(text) > limits.string_max or _has_nul(text):
         return None
     try:
-        document = text.decode()
-        value: JSONValue
-        value, end = _READER.raw_decode(document)
-        if end != len(document) or _WRITER.encode(value) != document:
+        value = orjson.loads(text)
+        if orjson.dumps(value, option=_SORTED) != text:
             return None
-    except (_LeaveFastPath, ValueError, RecursionError):
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    if _is_doubtful(document, limits) or (len(document) != len(text) and _ASTRAL.search(document)):
+    if not _has_plain_values(value, limits):
+        return None
+    if not text.isascii() and _ASTRAL.search(text) and _has_astral_name(value):
         return None
     return value
 
@@ -223,30 +223,63 @@ def _is_unicode(document: str) -> bool:
     return True
 
 
-def _is_plain(value: object, limits: Limits) -> bool:
-    """Whether the C encoder writes this value canonically, apart from astral names.
+def _has_nul(text: bytes) -> bool:
+    """Whether the text might hold U+0000, which is always escaped; one byte is looked for much faster than six."""
+    return b"\\" in text and b"\\u0000" in text
 
-    Walks level by level: exact builtin types, safe integers, no floats, within depth and count. Strings
+
+def _has_plain_values(value: object, limits: Limits) -> bool:
+    """Whether a value just read holds only numbers with one spelling everywhere, and not more than the limits allow."""
+    values: list[object] = [value]
+    opened = 0
+    for item in values:  # grows while it is walked
+        kind = type(item)
+        if kind is int:
+            if not -INTEGER_MAX <= cast("int", item) <= INTEGER_MAX:
+                return False
+        elif kind is dict:
+            opened += 1
+            values += cast("dict[str, object]", item).values()
+        elif kind is list:
+            opened += 1
+            values += cast("list[object]", item)
+        elif kind is float and not _is_plain_fraction(cast("float", item)):
+            return False
+    return opened <= limits.depth_max and len(values) <= limits.items_max
+
+
+def _is_plain_fraction(number: float) -> bool:
+    """Whether a float is written with its shortest digits, a point and no exponent; false for whole numbers."""
+    return _FRACTION_MIN <= abs(number) < _FRACTION_MAX and not number.is_integer()
+
+
+def _has_astral_name(value: object) -> bool:
+    """Whether an object inside holds a name above U+FFFF, which JavaScript sorts elsewhere (F07)."""
+    values: list[object] = [value]
+    for item in values:  # grows while it is walked
+        kind = type(item)
+        if kind is dict:
+            members = cast("dict[str, object]", item)
+            if any(map(_ASTRAL_NAME.search, members)):
+                return True
+            values += members.values()
+        elif kind is list or kind is tuple:
+            values += cast("list[object]", item)
+    return False
+
+
+def _is_plain(value: object, limits: Limits) -> bool:
+    """Whether the compiled encoder writes this value canonically, apart from names above U+FFFF.
+
+    Walks level by level: exact builtin types, safe integers, usual fractions, within depth and count. Strings
     are judged by the caller on the written text, which is cheaper.
     """
     level: list[object] = [value]
     items = 0
     for room in range(limits.depth_max, -1, -1):
-        below: list[object] = []
-        for item in level:
-            kind = type(item)
-            if kind in _SIMPLE:
-                continue
-            if isinstance(item, int):
-                if kind is not int or not -INTEGER_MAX <= item <= INTEGER_MAX:
-                    return False
-                continue
-            inner = _inner(item) if room else None
-            if inner is None:
-                return False
-            below.extend(inner)
+        below = _below(level, may_open=room > 0)
         if not below:
-            return True
+            return below is not None
         items += len(below)
         if items > limits.items_max:
             return False
@@ -254,16 +287,29 @@ def _is_plain(value: object, limits: Limits) -> bool:
     return False
 
 
-def _inner(item: object) -> Collection[object] | None:
-    """The values inside a plain object or array; None when it is neither."""
-    kind = type(item)
-    if kind is list or kind is tuple:
-        return cast("list[object]", item)
-    if kind is dict:
-        members = cast("dict[object, object]", item)
-        if {*map(type, members)} <= _TEXT:
-            return members.values()
-    return None
+def _below(level: list[object], *, may_open: bool) -> list[object] | None:
+    """The values inside the objects and arrays of one level; None when one of its values is not plain."""
+    below: list[object] = []
+    for item in level:
+        kind = type(item)
+        if kind is str or kind is bool or item is None:
+            continue
+        if kind is int:
+            if not -INTEGER_MAX <= cast("int", item) <= INTEGER_MAX:
+                return None
+        elif kind is float:
+            if not _is_plain_fraction(cast("float", item)):
+                return None
+        elif may_open and kind is dict:
+            members = cast("dict[object, object]", item)
+            if not {*map(type, members)} <= _TEXT:
+                return None
+            below += members.values()
+        elif may_open and (kind is list or kind is tuple):
+            below += cast("list[object]", item)
+        else:
+            return None
+    return below
 
 
 def _exact(value: object) -> bytes:

@@ -94,7 +94,7 @@ class StrictModel(_Base):
     def _decode_value(cls, value: JSONValue, text: bytes) -> Self:
         """Read a value together with its canonical text."""
         try:
-            return cls.model_validate_json(text, by_alias=True, by_name=False)
+            return cls.__pydantic_validator__.validate_json(text, by_alias=True, by_name=False)
         except ValidationError as error:
             raise refusal(error, value) from None
 

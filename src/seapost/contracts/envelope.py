@@ -17,6 +17,7 @@ from uuid import UUID
 import uuid_utils.compat
 
 from seapost.contracts.canonical import check_canonical, encode
+from seapost.contracts.envelope_text import EnvelopeText, around, scan_envelope
 from seapost.contracts.examination import INTEGER_MAX, JSONValue, escape
 from seapost.contracts.identifiers import (
     AGGREGATE_KIND_LENGTH_MAX,
@@ -258,6 +259,53 @@ def read_envelope(text: bytes) -> Envelope:
         CanonicalError: the bytes are not canonical JSON.
         ContractError: a field is missing, unknown or breaks its rule, with its pointer.
     """
+    scanned = scan_envelope(text)
+    return read_exactly(text) if scanned is None else whole(scanned)
+
+
+def open_envelope(text: bytes) -> EnvelopeText:
+    """Read the canonical bytes of an envelope as far as every consumer needs them; `whole` gives the rest.
+
+    Raises what `read_envelope` raises.
+    """
+    scanned = scan_envelope(text)
+    if scanned is not None:
+        return scanned
+    envelope = read_exactly(text)
+    return EnvelopeText(
+        text,
+        str(envelope.event_id),
+        envelope.event_type,
+        envelope.event_schema_version,
+        envelope.correlation.traceparent,
+        envelope.payload,
+        encode(envelope.payload),
+        None,
+        None,
+    )
+
+
+def whole(opened: EnvelopeText) -> Envelope:
+    """Every field of an envelope that was opened."""
+    if opened.head is None or opened.tail is None:
+        return read_exactly(opened.text)
+    fields = around(opened.head, opened.tail)
+    return Envelope(
+        event_id=UUID(opened.event_id),
+        event_type=opened.event_type,
+        event_schema_version=opened.event_schema_version,
+        producer=fields.producer,
+        aggregate=Aggregate(fields.aggregate_kind, fields.aggregate_id, fields.aggregate_revision),
+        tenant=Tenant(fields.tenant_kind, fields.tenant_id, fields.workspace_id, fields.project_id),
+        correlation=Correlation(fields.correlation_id, fields.causation_id, fields.operation_id, opened.traceparent),
+        occurred_at=fields.occurred_at,
+        payload=opened.payload,
+        canonical=opened.text,
+    )
+
+
+def read_exactly(text: bytes) -> Envelope:
+    """Read an envelope field by field, whatever legal form it has, and name the place of a defect."""
     document = _closed(check_canonical(text), "", _ENVELOPE_FIELDS)
     aggregate = _closed(document["aggregate"], "/aggregate", _AGGREGATE_FIELDS)
     tenant = _closed(document["tenant"], "/tenant", _TENANT_FIELDS, _TENANT_OPTIONAL)

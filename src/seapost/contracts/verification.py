@@ -3,18 +3,23 @@
 Every expected value comes from the frozen member and the stored event of the claim. Nothing the consumer
 says about itself is ever used as what it is compared with (SET-11, SET-20). That the claim still holds
 its lease is the database's part of the check.
+
+The usual answer, a canonical `ConsumerReceipt@1` and its acknowledgement, is recognised by writing down what they must
+say and comparing bytes. Whatever differs in one byte is judged field by field; a property test holds both ways to one
+verdict.
 """
 
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seapost.contracts.ack import ack_bytes, decode_ack
 from seapost.contracts.digest import ALGORITHM
 from seapost.contracts.envelope import read_envelope
-from seapost.contracts.receipts import ProjectionReceipt
+from seapost.contracts.receipt_text import consumer_receipt_texts, is_event_id
+from seapost.contracts.receipts import ConsumerReceipt, ProjectionReceipt
 from seapost.model.errors import ContractError
 
 if TYPE_CHECKING:
@@ -24,8 +29,11 @@ if TYPE_CHECKING:
     from seapost.model.outcome import Acknowledged
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedReceipt:
+CONSUMER_RECEIPT_KIND: Final = "consumer_receipt"
+DIGEST_BYTES: Final = 32
+
+
+class VerifiedReceipt(NamedTuple):
     """A receipt that proves a delivery, in the form the database stores it.
 
     Attributes:
@@ -52,6 +60,17 @@ def verify_acknowledgement(registry: ReceiptRegistry, claim: Claim, acknowledged
     """
     member = claim.member
     kind = registry.get(member.receipt_type, member.receipt_schema_version)
+    if kind.model is ConsumerReceipt and kind.compare is None and kind.ack_kind == CONSUMER_RECEIPT_KIND:
+        recognised = _recognise(kind, claim, acknowledged)
+        if recognised is not None:
+            return recognised
+    return verify_by_contract(registry, claim, acknowledged)
+
+
+def verify_by_contract(registry: ReceiptRegistry, claim: Claim, acknowledged: Acknowledged) -> VerifiedReceipt:
+    """Check receipt and acknowledgement field by field, whatever legal spelling they have; raises as above."""
+    member = claim.member
+    kind = registry.get(member.receipt_type, member.receipt_schema_version)
     receipt, candidate = kind.model.decode_with_candidate(acknowledged.receipt)
     _compare_receipt(receipt, claim)
     _compare_projection(receipt, kind, claim)
@@ -68,6 +87,30 @@ def verify_acknowledgement(registry: ReceiptRegistry, claim: Claim, acknowledged
         schema_version=kind.schema_version,
         algorithm=quad.digest_algorithm_version,
     )
+
+
+def _recognise(kind: ReceiptType, claim: Claim, acknowledged: Acknowledged) -> VerifiedReceipt | None:
+    """The verified receipt when both texts are, byte for byte, what this claim's must be; None says nothing."""
+    member = claim.member
+    if member.projection is not None:
+        return None
+    texts = consumer_receipt_texts(member.consumer_name, member.destination, member.event_type, member.schema_version)
+    event_id = str(claim.fence.event_id).encode()
+    variables = texts.variables(acknowledged.receipt, event_id)
+    if variables is None:
+        return None
+    reference, moment = variables
+    event_digest = claim.event_digest.hex().encode()
+    if not is_event_id(event_id) or len(claim.event_digest) != DIGEST_BYTES:
+        return None
+    candidate = texts.candidate(event_id, event_digest)
+    digest = sha256(candidate).digest()
+    stated = digest.hex().encode()
+    receipt = texts.receipt(event_id, event_digest, receipt_digest=stated, reference=reference, moment=moment)
+    ack = texts.ack(event_id, event_digest, receipt_digest=stated, reference=reference)
+    if acknowledged.receipt != receipt or acknowledged.ack != ack:
+        return None
+    return VerifiedReceipt(reference.decode(), candidate, digest, kind.name, kind.schema_version, ALGORITHM)
 
 
 def _compare_receipt(receipt: Receipt, claim: Claim) -> None:

@@ -31,6 +31,8 @@ NETWORK_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
 )
 TIMEOUT_SECONDS_MAX: Final = 86_400
 PREPARE_THRESHOLD: Final = 5
+RECONNECT_SECONDS: Final = 5.0
+"""A round of attempts to connect, about 1 and then 2 seconds apart; the next round follows for as long as it takes."""
 SECRET_PARAMETERS: Final = frozenset({"password", "sslpassword", "passfile", "oauth_client_secret", "scram_client_key"})
 PART_BYTES_MAX: Final = 40
 
@@ -104,6 +106,15 @@ def refuse_pooler(startup_process_id: int, actual_process_id: int) -> None:
         raise UnsupportedDatabase(
             "This connection goes through a connection pooler; session locks and LISTEN need a direct connection. "
             "Name the server itself in the connection string."
+        )
+
+
+def refuse_role(role: str | None) -> None:
+    """Raise InvalidSetting when a session behind a pooler shall take on a role: the next transaction has another."""
+    if role is not None:
+        raise InvalidSetting(
+            f"The role {role} cannot be taken on behind a connection pooler; log in as a member of it, "
+            f"or make it the login role's own: alter role … set role = {role}."
         )
 
 
@@ -191,8 +202,17 @@ class _PoolArguments(TypedDict):
 
 
 def _pool_arguments(
-    dsn: str, part: str, size_min: int, size_max: int, wait_seconds: float, *, behind_pooler: bool
+    dsn: str,
+    part: str,
+    size_min: int,
+    size_max: int,
+    wait_seconds: float,
+    *,
+    behind_pooler: bool,
+    role: str | None,
 ) -> _PoolArguments:
+    if behind_pooler:
+        refuse_role(role)
     if not 0 <= size_min <= size_max or size_max < 1:
         raise InvalidSetting(f"A pool holds 0 <= min <= max connections, not {size_min} and {size_max}.")
     return _PoolArguments(
@@ -202,7 +222,7 @@ def _pool_arguments(
         min_size=size_min,
         max_size=size_max,
         timeout=wait_seconds,
-        reconnect_timeout=300.0,
+        reconnect_timeout=RECONNECT_SECONDS,
         open=False,
     )
 
@@ -225,18 +245,24 @@ def open_pool(
         role: role that every session takes on, when the login role is only a member of it.
         role_timeouts: limits of every session. Behind a pooler they are those of the login role
             (`alter role … set …`), because a pooled session is not ours to configure.
-        behind_pooler: a transaction-mode pooler stands between: nothing is prepared, no session state.
+        behind_pooler: a transaction-mode pooler stands between: nothing is prepared, no session state, no role.
         wait_seconds: longest wait for a free connection, then `psycopg_pool.PoolTimeout`.
 
-    A refused connection is tried again with a growing, jittered delay (F79).
+    A refused connection is tried again with a jittered delay that grows to about 2 seconds and no further: after a
+    long outage nobody waits much longer than the server did (F79).
     """
-    arguments = _pool_arguments(dsn, part, size_min, size_max, wait_seconds, behind_pooler=behind_pooler)
+    arguments = _pool_arguments(dsn, part, size_min, size_max, wait_seconds, behind_pooler=behind_pooler, role=role)
 
     async def configure(connection: AsyncConnection) -> None:
         await configure_session_async(connection, role_timeouts, role=role)
 
+    async def try_again(pool: AsyncConnectionPool[AsyncConnection]) -> None:
+        if not pool.get_stats().get("pool_available"):
+            await pool.check()  # who waits for a connection already would not ask for another attempt
+
     return AsyncPool(
         connection_class=AsyncConnection,
+        reconnect_failed=try_again,
         configure=None if behind_pooler else configure,
         **arguments,
     )
@@ -254,10 +280,15 @@ def open_sync_pool(
     wait_seconds: float = 30.0,
 ) -> SyncPool:
     """Synchronous twin of `open_pool`; `with` opens it."""
-    arguments = _pool_arguments(dsn, part, size_min, size_max, wait_seconds, behind_pooler=behind_pooler)
+    arguments = _pool_arguments(dsn, part, size_min, size_max, wait_seconds, behind_pooler=behind_pooler, role=role)
 
     def configure(connection: Connection) -> None:
         configure_session(connection, role_timeouts, role=role)
 
     configured: Callable[[Connection], None] | None = None if behind_pooler else configure
-    return SyncPool(connection_class=Connection, configure=configured, **arguments)
+
+    def try_again(pool: ConnectionPool[Connection]) -> None:
+        if not pool.get_stats().get("pool_available"):
+            pool.check()
+
+    return SyncPool(connection_class=Connection, reconnect_failed=try_again, configure=configured, **arguments)

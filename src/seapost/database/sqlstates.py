@@ -51,10 +51,29 @@ def error_for(error: psycopg.Error) -> SeapostError | None:
 
     The message and detail are those that the function raised.
     """
-    kind = REGISTRY.get(error.sqlstate or "")
-    if kind is None:
-        return None
-    return kind(error.diag.message_primary, detail=error.diag.message_detail)
+    return error_of(error.sqlstate, error.diag.message_primary, error.diag.message_detail)
+
+
+def error_of(sqlstate: str | None, message: str | None, detail: str | None) -> SeapostError | None:
+    """The Seapost error with this SQLSTATE, whatever driver the parts come from; None when it is not one of ours."""
+    kind = REGISTRY.get(sqlstate or "")
+    return None if kind is None else kind(message, detail=detail)
+
+
+def driver_error(error: BaseException) -> BaseException | None:
+    """The innermost cause that has a SQLSTATE, the error itself included: what a wrapping library was told."""
+    found: BaseException | None = None
+    cause: BaseException | None = error
+    while cause is not None:
+        found = found if sqlstate_of(cause) is None else cause
+        cause = cause.__cause__
+    return found
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    """The code that psycopg and asyncpg call `sqlstate` and psycopg2 `pgcode`; None for any other error."""
+    code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    return code if isinstance(code, str) else None
 
 
 class _Translated:

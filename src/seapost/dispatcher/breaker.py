@@ -2,7 +2,8 @@
 
 Authority: only whole calls that fail count; a call that brings one answer of another kind is a success.
 States: closed → (failures in a row) → open → (time) → half open, one probe of one delivery → closed again, where the
-batch doubles with each success until it is full; a failure before that opens it again.
+batch doubles with each success until it is full; a failure before that opens it again. Who was told to wait for the
+probe is told when its answer is in, whatever it is.
 Failures: a verdict of a call begun before the last change is ignored; it says nothing about now.
 """
 
@@ -33,6 +34,7 @@ class Breaker:
             do not probe in step.
         batch_size: full batch.
         clock: monotonic seconds.
+        on_answer: called when the probe that somebody waits for has ended.
     """
 
     def __init__(
@@ -43,16 +45,19 @@ class Breaker:
         batch_size: int,
         clock: Callable[[], float],
         rng: random.Random,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> None:
         self._failures_max = failures_max
         self._open_seconds = open_seconds
         self._batch_size = batch_size
         self._clock = clock
         self._rng = rng
+        self._on_answer = on_answer
         self._failures = 0
         self._limit = batch_size
         self._open_until: float | None = None
         self._probing = False
+        self._awaited = False
         self._epoch: int = 0
 
     @property
@@ -69,9 +74,10 @@ class Breaker:
         return 1 if self._clock() >= self._open_until and not self._probing else 0
 
     def wait_seconds(self) -> float:
-        """Time until a probe is allowed; infinite while the probe is out: its verdict comes first."""
+        """Time until a probe is allowed; infinite while the probe is out: its verdict comes first, with `on_answer`."""
         if self._open_until is None:
             return 0.0
+        self._awaited = self._probing
         return float("inf") if self._probing else max(0.0, self._open_until - self._clock())
 
     def begin(self) -> int:
@@ -88,9 +94,9 @@ class Breaker:
         if self._open_until is not None:
             self._epoch += 1
             self._open_until = None
-            self._probing = False
             self._limit = 1
         self._limit = min(self._batch_size, self._limit * 2)
+        self._answered()
 
     def failed(self, epoch: int, *, lone_retry: bool = False) -> None:
         """The call as a whole failed.
@@ -106,10 +112,16 @@ class Breaker:
         if recovering or self._failures >= self._failures_max:
             self._epoch += 1
             self._failures = 0
-            self._probing = False
             self._open_until = self._clock() + self._open_seconds * self._rng.uniform(1.0, 1.0 + OPEN_JITTER)
+            self._answered()
 
     def abandoned(self, epoch: int) -> None:
         """The call ended without a verdict: nothing was sent, or we took it back."""
         if epoch == self._epoch:
-            self._probing = False
+            self._answered()
+
+    def _answered(self) -> None:
+        """No probe is out any more; tell who was told to wait for it."""
+        awaited, self._probing, self._awaited = self._awaited, False, False
+        if awaited:
+            self._on_answer()

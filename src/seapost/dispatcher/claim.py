@@ -2,13 +2,16 @@
 
 Authority: `delivery_claim_v1`, committed before it returns (CLM-04); the hint lives here, in memory, and proves
 nothing (AMB-48).
-States: a low-water hint (`available_at` of the last claimed row) that skips dead index entries under an old snapshot;
-a sweep without it is due at start, after a reconnected listener, and at a bounded interval.
+States: a low-water hint for each fair lane (`available_at` of the last row claimed there) that skips dead index entries
+under an old snapshot; a sweep without it is due at start, after a reconnected listener, and at a bounded interval.
 Failures: a claim that fails leaves at most leases that nobody calls; recovery takes them back.
 
 Suspects are deliveries whose last attempts ended without an answer about them. They are claimed apart, in batches that
-shrink, so that one event that kills its consumer or worker exhausts nobody else (F20). One such batch is out at a time:
-of two deliveries that are each alone in a call, but at once, both would be blamed. They are always swept.
+shrink, so that one event that kills its consumer or worker exhausts nobody else (F20). One such batch of a destination
+is out at a time: of two deliveries that are each alone in a call, but at once, both would be blamed. The database sees
+to that for all processes; here is only remembered not to ask while our own is out. They are always swept.
+
+A claim smaller than the number of lanes with something due begins where the last one ended, so that lanes take turns.
 """
 
 from __future__ import annotations
@@ -52,25 +55,34 @@ class SweepTimer:
 
 
 class Hint:
-    """The low-water hint of one destination."""
+    """The low-water hint of one destination, a moment for each of its fair lanes."""
 
     def __init__(self, interval_seconds: float, clock: Callable[[], float]) -> None:
         self.timer = SweepTimer(interval_seconds, clock)
-        self._low: datetime | None = None
+        self._lows: dict[int, datetime] = {}
 
-    def low(self) -> datetime | None:
-        """Where the next claim starts to look; None: everywhere."""
-        return None if self.timer.due() else self._low
+    def low(self) -> list[datetime | None] | None:
+        """Where the next claim starts to look in each lane from 0 on; None: everywhere."""
+        if self.timer.due() or not self._lows:
+            return None
+        return [self._lows.get(lane) for lane in range(max(self._lows) + 1)]
 
-    def claimed(self, low: datetime | None, claims: Sequence[Claim], duration_seconds: float) -> None:
-        """Note what a claim that looked from `low` brought.
+    def claimed(self, low: Sequence[datetime | None] | None, claims: Sequence[Claim], duration_seconds: float) -> None:
+        """Note what a claim that looked from `low` brought, oldest first.
 
-        The hint follows the last claimed row, back as well as forth: what a sweep found below lies above that row.
+        The hint of a lane follows the last row claimed there, back as well as forth: what a sweep found below lies
+        above that row. A lane that brought nothing keeps its hint.
         """
-        if claims:
-            self._low = claims[-1].available_at
+        self._lows.update({claim.lane: claim.available_at for claim in claims})
         if low is None:
             self.timer.swept(duration_seconds)
+
+
+def next_lane(first_lane: int, claims: Sequence[Claim]) -> int:
+    """The lane after the last one that a claim served, when it went round from `first_lane` on."""
+    lanes = {claim.lane for claim in claims}
+    wrapped = [lane for lane in lanes if lane < first_lane]
+    return max(wrapped or lanes, default=first_lane - 1) + 1
 
 
 class Claimer:
@@ -83,6 +95,7 @@ class Claimer:
         self._suspects = SweepTimer(settings.sweep_seconds, context.clock)
         self._suspects_last = False
         self._suspects_out = False
+        self._first_lanes = {False: 0, True: 0}  # of ordinary claims and of suspects
 
     def sweep(self) -> None:
         """Look everywhere with the next claim: notifications may have been lost (F72)."""
@@ -124,7 +137,9 @@ class Claimer:
             self._suspects.swept(self._context.clock() - sent_at)
         return self._batch(sent_at, claims, suspects=True)
 
-    async def _claim(self, limit: int, low: datetime | None, *, suspects: bool) -> tuple[float, list[Claim]]:
+    async def _claim(
+        self, limit: int, low: Sequence[datetime | None] | None, *, suspects: bool
+    ) -> tuple[float, list[Claim]]:
         async with self._context.session() as connection:
             sent_at = self._context.clock()
             claims = await delivery.claim(
@@ -136,7 +151,9 @@ class Claimer:
                 low=low,
                 suspects=suspects,
                 members=self._context.members,
+                first_lane=self._first_lanes[suspects],
             )
+        self._first_lanes[suspects] = next_lane(self._first_lanes[suspects], claims)
         if claims:
             self._context.metrics.claimed(self._settings.name, len(claims))
         return sent_at, claims

@@ -22,7 +22,7 @@ from seapost.dispatcher.context import Context
 from seapost.dispatcher.renew import Leases
 from seapost.dispatcher.settings import DestinationSettings
 from seapost.model.delivery import Claim
-from seapost.model.outcome import Acknowledged, ErrorCode, NonRetryable, Outcome, Retryable
+from seapost.model.outcome import OUTCOMES, ErrorCode, NonRetryable, Outcome, Retryable
 from seapost.telemetry.catalog import LogEvent
 from seapost.telemetry.logging import get_logger, new_reference
 from seapost.transport.protocol import Transport
@@ -136,7 +136,7 @@ class Deliverer:
         if (
             not isinstance(answers, Sequence)
             or len(answers) != len(claims)
-            or not all(isinstance(answer, Acknowledged | Retryable | NonRetryable) for answer in answers)
+            or not all(isinstance(answer, OUTCOMES) for answer in answers)
         ):
             return self._unanswered(claims, ErrorCode.ACK_INVALID, None)
         return answers

@@ -31,19 +31,20 @@ class DestinationLoops:
     def __init__(self, context: Context, destination: Destination, *, leases: Leases, listener: Sleeper | None) -> None:
         settings = destination.settings
         self.settings = settings
-        self.breaker = Breaker(
-            failures_max=settings.breaker_failures,
-            open_seconds=settings.breaker_open_seconds,
-            batch_size=settings.batch_size,
-            clock=context.clock,
-            rng=context.rng,
-        )
         self._wake = Wake(
             settings.name,
             listener,
             poll_seconds=context.settings.poll_seconds,
             stopping=context.stopping,
             rng=context.rng,
+        )
+        self.breaker = Breaker(
+            failures_max=settings.breaker_failures,
+            open_seconds=settings.breaker_open_seconds,
+            batch_size=settings.batch_size,
+            clock=context.clock,
+            rng=context.rng,
+            on_answer=self._wake.nudge,
         )
         self._claimer = Claimer(context, settings)
         intake = Intake(context, settings, claimer=self._claimer, wake=self._wake, breaker=self.breaker)

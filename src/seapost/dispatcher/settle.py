@@ -74,8 +74,8 @@ class Settler:
 
     async def run_once(self, batch: Batch, outcomes: Sequence[tuple[Claim, Outcome]]) -> Settled:
         """Verify and write the outcomes; claims known to be lost are left out."""
-        held = [pair for pair in outcomes if pair[0].fence.event_id not in batch.lost]
-        held.sort(key=lambda pair: pair[0].fence.event_id)
+        held = [pair for pair in outcomes if pair[0].fence.event_id not in batch.lost] if batch.lost else list(outcomes)
+        held.sort(key=_by_event)
         claims = {claim.fence.event_id: claim for claim, _ in held}
         plan = await self._plan(held)
         settled = Settled()
@@ -83,15 +83,18 @@ class Settler:
             acknowledged = await self._writer.write(batch, settlements, partial(self._acknowledge, key))
             settled.acknowledged += len(acknowledged.done)
             settled.invalid += len(acknowledged.invalid)
-            self._count("acknowledged", ((claims[item.fence.event_id], None) for item in acknowledged.done))
+            if len(acknowledged.done) == len(held):
+                self._count("acknowledged", ((claim, None) for claim, _ in held))
+            else:
+                self._count("acknowledged", ((claims[item.fence.event_id], None) for item in acknowledged.done))
             self._postpone_invalid(plan, claims, acknowledged.invalid)
             _add(settled, acknowledged)
-        plan.postponements.sort(key=lambda item: item.fence.event_id)
+        plan.postponements.sort(key=lambda item: item.fence.event_id.int)
         postponed = await self._writer.write(batch, plan.postponements, self._retry)
         settled.postponed = len(postponed.done)
         self._count("retryable", ((claims[item.fence.event_id], item.code) for item in postponed.done))
         _add(settled, postponed)
-        plan.isolations.sort(key=lambda item: item.fence.event_id)
+        plan.isolations.sort(key=lambda item: item.fence.event_id.int)
         isolated = await self._writer.write(batch, plan.isolations, self._quarantine)
         settled.isolated = len(isolated.done)
         self._count("non_retryable", ((claims[item.fence.event_id], item.code) for item in isolated.done))
@@ -184,9 +187,12 @@ class Settler:
 
     def _count(self, outcome: str, finishes: Iterable[tuple[Claim, str | None]]) -> None:
         """Count finishes by event type, version and code (MET-02, MET-03)."""
-        numbers = Counter((claim.member.event_type, claim.member.schema_version, code) for claim, code in finishes)
-        for (event_type, schema_version, code), number in numbers.items():
-            self._context.metrics.settled(self._settings.name, event_type, schema_version, outcome, code, number)
+        numbers = Counter((claim.member.member_id, code) for claim, code in finishes)
+        for (member_id, code), number in numbers.items():
+            member = self._context.members[member_id]
+            self._context.metrics.settled(
+                self._settings.name, member.event_type, member.schema_version, outcome, code, number
+            )
 
     def _log_quarantine(self, claim: Claim, isolation: Isolation) -> None:
         """In sight, without anything of the payload (RTY-05)."""
@@ -200,6 +206,10 @@ class Settler:
             code=isolation.code,
             reference=isolation.reference,
         )
+
+
+def _by_event(pair: tuple[Claim, Outcome]) -> int:
+    return pair[0].fence.event_id.int
 
 
 def _add(settled: Settled, written: Written[Settlement] | Written[Postponement] | Written[Isolation]) -> None:

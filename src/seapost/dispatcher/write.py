@@ -83,6 +83,9 @@ class Writer:
             return written
         except Exception as error:  # noqa: BLE001 - recovery takes over, and the lane goes on
             return self._abandon(items, error)
+        if not refusals:
+            written.done = list(items)
+            return written
         refused = {refusal.event_id for refusal in refusals}
         written.done = [item for item in items if item.fence.event_id not in refused]
         written.invalid = [refusal for refusal in refusals if refusal.result != STALE]

@@ -19,12 +19,14 @@ The digest covers the exact bytes and is checked before anything is parsed (F36)
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 from seapost.contracts.digest import ALGORITHM
-from seapost.contracts.envelope import Envelope, read_envelope
+from seapost.contracts.envelope import open_envelope, whole
+from seapost.contracts.envelope_text import EnvelopeText
 from seapost.contracts.events import Event
 from seapost.inbox.directory import MemberDirectory
 from seapost.inbox.inbox import Handler, Inbox
@@ -36,7 +38,7 @@ from seapost.model.outcome import ErrorCode, NonRetryable, Outcome, Retryable
 from seapost.transport.protocol import IncomingDelivery
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Accepted:
     """A delivery that may be applied.
 
@@ -46,10 +48,39 @@ class Accepted:
 
     delivery: IncomingDelivery
     event: Event
-    received: Received
     handler: Handler
     subject: ReceiptSubject
     candidate: bytes
+    opened: EnvelopeText
+    _received: Received | None = field(default=None, init=False)
+
+    @property
+    def event_id(self) -> UUID:
+        """The event's id, which the envelope and the delivery agree on."""
+        return self.delivery.event_id
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace context of the producer's transaction."""
+        return self.opened.traceparent
+
+    @property
+    def received(self) -> Received:
+        """The envelope for a handler that asks for it; put together once, when it is asked for."""
+        if self._received is None:
+            envelope = whole(self.opened)
+            self._received = Received(
+                event_id=envelope.event_id,
+                event_type=envelope.event_type,
+                schema_version=envelope.event_schema_version,
+                producer=envelope.producer,
+                aggregate=envelope.aggregate,
+                tenant=envelope.tenant,
+                correlation=envelope.correlation,
+                occurred_at=envelope.occurred_at,
+                attempt_number=self.delivery.attempt_number,
+            )
+        return self._received
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,59 +97,54 @@ _IDENTITY: Final = Refused(NonRetryable(ErrorCode.IDENTITY_CONFLICT), "event_ide
 _ALGORITHM: Final = Refused(NonRetryable(ErrorCode.VERSION_UNSUPPORTED), "digest_algorithm")
 
 
-def examine(inbox: Inbox, directory: MemberDirectory, delivery: IncomingDelivery) -> Accepted | Refused:
-    """Judge one delivery; never raises."""
-    if delivery.digest_algorithm != ALGORITHM:
-        return _ALGORITHM
-    if not hmac.compare_digest(sha256(delivery.envelope).digest(), delivery.digest):
-        return _CONFLICT
-    try:
-        envelope = read_envelope(delivery.envelope)
-    except ContractError as error:
-        return Refused(NonRetryable(ErrorCode.ENVELOPE_INVARIANT_BROKEN), error.rule, error.pointer)
-    stated = (delivery.event_id, delivery.event_type, delivery.schema_version)
-    if stated != (envelope.event_id, envelope.event_type, envelope.event_schema_version):
-        return _IDENTITY
-    member = directory.find(delivery.definition, envelope.event_type, envelope.event_schema_version, inbox.destination)
-    if not isinstance(member, Member):
-        return Refused(member, "member")
-    if member.consumer_name != inbox.name:
-        return _IDENTITY
-    if (member.receipt_type, member.receipt_schema_version) != (
-        inbox.receipts.receipt_type,
-        inbox.receipts.schema_version,
-    ):
-        return Refused(Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), "receipt_type")
-    return _understand(inbox, delivery, envelope)
+class Examiner:
+    """Judges the deliveries of one request; what member and pair decide is looked up once for all that share them."""
 
+    def __init__(self, inbox: Inbox, directory: MemberDirectory) -> None:
+        self._inbox = inbox
+        self._directory = directory
+        self._lines: dict[tuple[int, str, str], Handler | Refused] = {}
 
-def _understand(inbox: Inbox, delivery: IncomingDelivery, envelope: Envelope) -> Accepted | Refused:
-    """Find the handler by the exact pair and read the payload with its class (SET-39)."""
-    handler = inbox.handlers.get((envelope.event_type, envelope.event_schema_version))
-    if handler is None:
-        return Refused(NonRetryable(ErrorCode.SCHEMA_UNKNOWN), "unknown_event")
-    try:
-        event = handler.event.decode(envelope.payload)
-    except ContractError as error:
-        return Refused(NonRetryable(ErrorCode.SCHEMA_INVALID), error.rule, error.pointer)
-    subject = ReceiptSubject(
-        str(envelope.event_id), envelope.event_type, envelope.event_schema_version, delivery.digest.hex()
-    )
-    return Accepted(
-        delivery=delivery,
-        event=event,
-        received=Received(
-            event_id=envelope.event_id,
-            event_type=envelope.event_type,
-            schema_version=envelope.event_schema_version,
-            producer=envelope.producer,
-            aggregate=envelope.aggregate,
-            tenant=envelope.tenant,
-            correlation=envelope.correlation,
-            occurred_at=envelope.occurred_at,
-            attempt_number=delivery.attempt_number,
-        ),
-        handler=handler,
-        subject=subject,
-        candidate=inbox.receipts.candidate(subject),
-    )
+    def examine(self, delivery: IncomingDelivery) -> Accepted | Refused:
+        """Judge one delivery; never raises. The request must live as long as the examiner."""
+        if delivery.digest_algorithm != ALGORITHM:
+            return _ALGORITHM
+        if not hmac.compare_digest(sha256(delivery.envelope).digest(), delivery.digest):
+            return _CONFLICT
+        try:
+            opened = open_envelope(delivery.envelope)
+        except ContractError as error:
+            return Refused(NonRetryable(ErrorCode.ENVELOPE_INVARIANT_BROKEN), error.rule, error.pointer)
+        stated = (delivery.event_id.int, delivery.event_type, delivery.schema_version)
+        if stated != (int(opened.event_id.replace("-", ""), 16), opened.event_type, opened.event_schema_version):
+            return _IDENTITY
+        line = (id(delivery.definition), delivery.event_type, delivery.schema_version)
+        handler = self._lines.get(line)
+        if handler is None:
+            handler = self._lines[line] = self._find(delivery)
+        if isinstance(handler, Refused):
+            return handler
+        try:
+            event = handler.event.decode_canonical(opened.payload, opened.payload_text)
+        except ContractError as error:
+            return Refused(NonRetryable(ErrorCode.SCHEMA_INVALID), error.rule, error.pointer)
+        subject = ReceiptSubject(opened.event_id, opened.event_type, opened.event_schema_version, delivery.digest.hex())
+        return Accepted(delivery, event, handler, subject, self._inbox.receipts.candidate(subject), opened)
+
+    def _find(self, delivery: IncomingDelivery) -> Handler | Refused:
+        """The handler for the member that the delivery names and its exact pair (SET-39)."""
+        inbox = self._inbox
+        member = self._directory.find(
+            delivery.definition, delivery.event_type, delivery.schema_version, inbox.destination
+        )
+        if not isinstance(member, Member):
+            return Refused(member, "member")
+        if member.consumer_name != inbox.name:
+            return _IDENTITY
+        if (member.receipt_type, member.receipt_schema_version) != (
+            inbox.receipts.receipt_type,
+            inbox.receipts.schema_version,
+        ):
+            return Refused(Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), "receipt_type")
+        handler = inbox.handlers.get((delivery.event_type, delivery.schema_version))
+        return Refused(NonRetryable(ErrorCode.SCHEMA_UNKNOWN), "unknown_event") if handler is None else handler

@@ -7,10 +7,16 @@ from typing import Final
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
+from seapost.database.sqlstates import driver_error, sqlstate_of
 from seapost.model.errors import Reject, Retry
 from seapost.model.outcome import NON_RETRYABLE_CODES, RETRYABLE_CODES, ErrorCode, NonRetryable, Outcome, Retryable
 
-UNREACHABLE: Final = (PoolTimeout, PoolClosed, TooManyRequests)
+
+class NotOpened(Exception):
+    """Signal: another library could not open the transaction; the cause is its error."""
+
+
+UNREACHABLE: Final = (PoolTimeout, PoolClosed, TooManyRequests, NotOpened)
 """No connection was to be had: says nothing about any event, and trying the next one would wait as long."""
 
 _TIMEOUTS: Final = frozenset({"57014", "55P03", "25P03", "25P04"})
@@ -52,7 +58,8 @@ def outcome_of(error: BaseException, reference: str) -> Outcome:
         case psycopg.Error():
             return Retryable(_database_code(error.sqlstate or ""), reference)
         case _:
-            return Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE, reference)
+            said = driver_error(error)
+            return Retryable(_database_code("" if said is None else sqlstate_of(said) or ""), reference)
 
 
 def _database_code(sqlstate: str) -> ErrorCode:

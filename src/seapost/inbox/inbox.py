@@ -20,12 +20,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeVar, cast
-
-from psycopg import AsyncConnection, Connection
+from typing import Final, Protocol, Self, TypeVar, cast
 
 from seapost.contracts.events import Event, EventRegistry
 from seapost.contracts.identifiers import check_name
+from seapost.inbox.drivers import AsyncTransactions, Transactions
 from seapost.inbox.receipts import ConsumerReceiptWriter, ReceiptWriter
 from seapost.inbox.received import Received
 from seapost.model.errors import InvalidSetting
@@ -34,6 +33,15 @@ ARGUMENTS_MIN: Final = 2
 ARGUMENTS_MAX: Final = 3
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class Applied(Protocol):
+    """What is being applied; `received` is put together only for a handler that wants it."""
+
+    @property
+    def received(self) -> Received:
+        """The third argument of a handler."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +53,22 @@ class Handler:
     is_async: bool
     wants_received: bool
 
-    def call(self, connection: Connection[Any], event: Event, received: Received) -> None:
+    def call(self, transaction: object, event: Event, item: Applied) -> None:
         """Run a synchronous handler."""
-        result = self._call(connection, event, received)
+        result = self._call(transaction, event, item)
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()
             raise InvalidSetting("A synchronous handler returned an awaitable; declare it with `async def`.")
 
-    async def call_async(self, connection: AsyncConnection[Any], event: Event, received: Received) -> None:
+    async def call_async(self, transaction: object, event: Event, item: Applied) -> None:
         """Run an asynchronous handler."""
-        await cast("Awaitable[object]", self._call(connection, event, received))
+        await cast("Awaitable[object]", self._call(transaction, event, item))
 
-    def _call(self, connection: object, event: Event, received: Received) -> object:
+    def _call(self, transaction: object, event: Event, item: Applied) -> object:
         if self.wants_received:
-            return self.function(connection, event, received)
-        return self.function(connection, event)
+            return self.function(transaction, event, item.received)
+        return self.function(transaction, event)
 
 
 class Inbox:
@@ -70,15 +78,25 @@ class Inbox:
         name: consumer name, as in the delivery set; receipts are kept under it.
         destination: the destination it serves; its own name by default.
         receipts: writes the receipts; the kernel's `ConsumerReceipt@1` by default.
+        transactions: opens the transactions of the handlers in another database library (`seapost.adapters`); by
+            default they are psycopg's, from the pool of the inbox.
 
     Raises:
         ContractError: the name or destination breaks its rule.
     """
 
-    def __init__(self, name: str, *, destination: str | None = None, receipts: ReceiptWriter | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        destination: str | None = None,
+        receipts: ReceiptWriter | None = None,
+        transactions: Transactions | AsyncTransactions | None = None,
+    ) -> None:
         self.name = check_name(name, "/consumerName")
         self.destination = check_name(name if destination is None else destination, "/destination")
         self.receipts: ReceiptWriter = receipts or ConsumerReceiptWriter(self.name, self.destination)
+        self.transactions = transactions
         self._events = EventRegistry()
         self._handlers: dict[tuple[str, str], Handler] = {}
         self._is_closed = False
@@ -87,11 +105,12 @@ class Inbox:
         """Decorator: the function handles exactly this event type and schema version (SET-39).
 
         A plain function gets a psycopg `Connection` and runs in a thread; an `async def` gets an
-        `AsyncConnection`. Arguments: `(transaction, event)` or `(transaction, event, received)`.
+        `AsyncConnection`. With `transactions` of another library it gets what that one hands out, and is of its
+        colour. Arguments: `(transaction, event)` or `(transaction, event, received)`.
 
         Raises:
-            InvalidSetting: the event already has a handler, the function takes other arguments, or the
-                inbox has started.
+            InvalidSetting: the event already has a handler, the function takes other arguments or is of another
+                colour than the transactions, or the inbox has started.
         """
 
         def register(function: Function) -> Function:
@@ -100,6 +119,10 @@ class Inbox:
             pair = (event.event_type, event.event_schema_version)
             if pair in self._handlers:
                 raise InvalidSetting(f"The inbox {self.name} already has a handler for {pair[0]} version {pair[1]}.")
+            wants_async = isinstance(self.transactions, AsyncTransactions)
+            if self.transactions is not None and wants_async is not _is_async(function):
+                kind = "`async def`" if wants_async else "plain functions"
+                raise InvalidSetting(f"The handlers of the inbox {self.name} are {kind}, as its transactions are.")
             self._events.register(event)
             self._handlers[pair] = Handler(
                 event=event,

@@ -1,29 +1,25 @@
-"""The texts of a consumer's answer: candidate, receipt and acknowledgement, each in canonical form.
-
-They are written for every event, so they are filled into templates: every value in them is a name, version,
-digest or id whose alphabet needs no escaping, and the fields of each template stand in canonical order. A
-test holds them byte for byte to the contracts `ConsumerReceipt` and `ActiveConsumerAck`.
+"""The answer of a consumer to an event: candidate, receipt and acknowledgement, each in canonical form.
 
 The database keeps the candidate, the reference and the time of the commit; receipt and acknowledgement
-follow from them alone, so every redelivery gets the same bytes for ever (DLV-14, DLV-20).
+follow from them alone, so every redelivery gets the same bytes for ever (DLV-14, DLV-20). The usual texts are filled
+into templates (`contracts.receipt_text`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from seapost.contracts.ack import ack_bytes
 from seapost.contracts.identifiers import write_timestamp
 from seapost.contracts.receipt_registry import DEFAULT_RECEIPTS
+from seapost.contracts.receipt_text import ConsumerReceiptTexts, consumer_receipt_texts, hex_digest
 from seapost.contracts.receipts import ConsumerReceipt
 from seapost.model.outcome import Acknowledged
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptSubject:
+class ReceiptSubject(NamedTuple):
     """The event that a receipt is about: its id in canonical spelling, its pair, its digest in hexadecimal."""
 
     event_id: str
@@ -61,7 +57,7 @@ class ConsumerReceiptWriter:
 
     def __init__(self, consumer_name: str, destination: str) -> None:
         self._name = consumer_name
-        self._place = f'"destination":"{destination}","eventEnvelopeDigestAlgorithmVersion":"jcs-sha256-v1"'
+        self._destination = destination
 
     def reference(self, subject: ReceiptSubject) -> str:
         """Named after what it proves: one consumer, one event."""
@@ -69,10 +65,7 @@ class ConsumerReceiptWriter:
 
     def candidate(self, subject: ReceiptSubject) -> bytes:
         """The canonical bytes that the receipt's digest covers."""
-        return (
-            f'{{"consumerName":"{self._name}","consumerReceiptDigestAlgorithmVersion":"jcs-sha256-v1",'
-            f'"consumerReceiptSchemaVersion":"1",{self._tail(subject)}'
-        ).encode()
+        return self._texts(subject).candidate(subject.event_id.encode(), subject.digest.encode())
 
     def answer(
         self, subject: ReceiptSubject, *, candidate: bytes, reference: str, committed_at: datetime
@@ -81,27 +74,25 @@ class ConsumerReceiptWriter:
 
         A candidate that another release wrote with other fields is read by its contract instead.
         """
-        moment = write_timestamp(committed_at)
-        if candidate != self.candidate(subject) or not _is_plain(reference):
+        moment = _moment(committed_at)
+        texts = self._texts(subject)
+        event_id, event_digest = subject.event_id.encode(), subject.digest.encode()
+        if candidate != texts.candidate(event_id, event_digest) or not _is_plain(reference):
             receipt = ConsumerReceipt.from_candidate(candidate, consumer_receipt_ref=reference, committed_at=moment)
             return Acknowledged(receipt.canonical(), ack_bytes(DEFAULT_RECEIPTS.of(receipt), receipt))
-        quad = (
-            f'"consumerReceiptDigest":"{sha256(candidate).hexdigest()}",'
-            '"consumerReceiptDigestAlgorithmVersion":"jcs-sha256-v1",'
-            f'"consumerReceiptRef":"{reference}","consumerReceiptSchemaVersion":"1",'
+        digest, named = hex_digest(candidate), reference.encode()
+        return Acknowledged(
+            texts.receipt(event_id, event_digest, receipt_digest=digest, reference=named, moment=moment.encode()),
+            texts.ack(event_id, event_digest, receipt_digest=digest, reference=named),
         )
-        text = f'{{"committedAt":"{moment}","consumerName":"{self._name}",{quad}{self._tail(subject)}'
-        ack = (
-            f'{{"appliedReceipt":{{{quad}"kind":"consumer_receipt"}},"consumerName":"{self._name}",'
-            f'{self._place},"eventEnvelopeSha256":"{subject.digest}","eventId":"{subject.event_id}"}}'
-        )
-        return Acknowledged(text.encode(), ack.encode())
 
-    def _tail(self, subject: ReceiptSubject) -> str:
-        return (
-            f'{self._place},"eventEnvelopeSha256":"{subject.digest}","eventId":"{subject.event_id}",'
-            f'"eventSchemaVersion":"{subject.schema_version}","eventType":"{subject.event_type}","outcome":"applied"}}'
-        )
+    def _texts(self, subject: ReceiptSubject) -> ConsumerReceiptTexts:
+        return consumer_receipt_texts(self._name, self._destination, subject.event_type, subject.schema_version)
+
+
+@lru_cache(maxsize=64)  # one transaction commits many receipts at one time
+def _moment(committed_at: datetime) -> str:
+    return write_timestamp(committed_at)
 
 
 def _is_plain(text: str) -> bool:

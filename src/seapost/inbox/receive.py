@@ -20,11 +20,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
-from uuid import UUID
 
 from seapost.database.pool import AsyncPool, SyncPool
+from seapost.inbox import borrowed
 from seapost.inbox.directory import MemberDirectory
-from seapost.inbox.examine import Accepted, Refused, examine
+from seapost.inbox.drivers import AsyncTransactions, Transactions
+from seapost.inbox.examine import Accepted, Examiner, Refused
 from seapost.inbox.failures import UNREACHABLE, HandlerFailed, TransactionLost, outcome_of
 from seapost.inbox.inbox import Inbox
 from seapost.inbox.transaction import Committed, apply, apply_async
@@ -56,7 +57,7 @@ class Receiving:
     """
 
     def __init__(self, inbox: Inbox, pool: AsyncPool, sync_pool: SyncPool | None = None) -> None:
-        if sync_pool is None and any(not handler.is_async for handler in inbox.handlers.values()):
+        if sync_pool is None and needs_sync_pool(inbox):
             raise InvalidSetting(f"The inbox {inbox.name} has synchronous handlers and needs a synchronous pool.")
         self.inbox = inbox.close()
         self.pool = pool
@@ -75,6 +76,8 @@ class Receiving:
         threads, self._threads = self._threads, None
         if threads is not None:
             await asyncio.to_thread(threads.shutdown)
+        if isinstance(self.inbox.transactions, Transactions):
+            await asyncio.to_thread(self.inbox.transactions.close)
 
     async def ready(self) -> None:
         """Raise what the database raises unless it answers and holds the registry."""
@@ -91,8 +94,9 @@ class Receiving:
             return [self._unavailable(error)] * len(deliveries)
         outcomes: dict[int, Outcome] = {}
         accepted: dict[int, Accepted] = {}
+        examiner = Examiner(self.inbox, self._directory)
         for position, delivery in enumerate(deliveries):
-            found = examine(self.inbox, self._directory, delivery)
+            found = examiner.examine(delivery)
             if isinstance(found, Accepted):
                 accepted[position] = found
             else:
@@ -103,12 +107,12 @@ class Receiving:
 
     async def _apply_all(self, accepted: dict[int, Accepted], outcomes: dict[int, Outcome]) -> None:
         """Apply each event once; a second copy of it gets the first one's outcome."""
-        first: dict[UUID, int] = {}
+        first: dict[int, int] = {}  # by the number that is the event's id, which hashes and sorts faster than the id
         batch: list[int] = []
         later: list[int] = []
         copies: list[tuple[int, int]] = []
         for position, item in accepted.items():
-            original = first.setdefault(item.received.event_id, position)
+            original = first.setdefault(item.delivery.event_id.int, position)
             if original == position:
                 batch.append(position)
             elif accepted[original].delivery.digest == item.delivery.digest:
@@ -117,50 +121,60 @@ class Receiving:
                 later.append(position)  # the same id with other content: judged against the committed receipt
         for positions in (batch, *([position] for position in later)):
             for is_async in (False, True):
-                colour = [accepted[p] for p in positions if accepted[p].handler.is_async is is_async]
+                colour = {p: accepted[p] for p in positions if accepted[p].handler.is_async is is_async}
                 if colour:
-                    answers = await self._apply(self._apply_async if is_async else self._apply_sync, colour)
-                    outcomes.update((p, answers[id(accepted[p])]) for p in positions if id(accepted[p]) in answers)
+                    await self._apply(self._apply_async if is_async else self._apply_sync, colour, outcomes)
         for position, original in copies:
             outcomes[position] = outcomes[original]
 
-    async def _apply(self, transaction: Apply, items: list[Accepted]) -> dict[int, Outcome]:
-        """Outcomes by identity of the item; see the module's text for how a batch is split."""
-        outcomes: dict[int, Outcome] = {}
-        waiting = [sorted(items, key=lambda item: item.received.event_id)]
+    async def _apply(self, transaction: Apply, items: dict[int, Accepted], outcomes: dict[int, Outcome]) -> None:
+        """Find the outcomes of items by position; see the module's text for how a batch is split."""
+        waiting = [sorted(items, key=lambda position: items[position].delivery.event_id.int)]
         while waiting:
-            batch = waiting.pop()
+            positions = waiting.pop()
+            batch = [items[position] for position in positions]
             try:
                 committed = await transaction(batch)
             except UNREACHABLE as error:
                 outcome = self._unavailable(error)
-                outcomes.update((id(item), outcome) for part in (batch, *waiting) for item in part)
-                return outcomes
+                outcomes.update((position, outcome) for part in (positions, *waiting) for position in part)
+                return
             except Exception as error:  # noqa: BLE001 - a handler may raise anything
                 if len(batch) == 1:
-                    outcomes[id(batch[0])] = self._failed(batch[0], error)
+                    outcomes[positions[0]] = self._failed(batch[0], error)
                 else:
-                    waiting += reversed(_split(batch, error))
+                    waiting += reversed(_split(positions, error))
             else:
-                outcomes.update((id(item), self._answer(item, committed)) for item in batch)
+                for position, item in zip(positions, batch, strict=True):
+                    outcomes[position] = self._answer(item, committed)
                 duplicates = sum(1 for known in committed.known.values() if known.result == "duplicate")
                 metrics.received(self.inbox.name, "applied", number=len(batch) - len(committed.known))
                 metrics.received(self.inbox.name, "duplicate", number=duplicates)
-        return outcomes
 
     async def _apply_async(self, items: Sequence[Accepted]) -> Committed:
+        transactions = self.inbox.transactions
+        if isinstance(transactions, AsyncTransactions):
+            return await borrowed.apply_async(transactions, self.inbox, items)
         return await apply_async(self.pool, self.inbox, items)
 
     async def _apply_sync(self, items: Sequence[Accepted]) -> Committed:
-        assert self._sync_pool is not None  # noqa: S101 - checked when the inbox was closed
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._sync_pool.max_size, f"seapost-inbox-{self.inbox.name}")
+        transactions = self.inbox.transactions
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, apply, self._sync_pool, self.inbox, items)
+        if isinstance(transactions, Transactions):
+            threads = self._started(transactions.threads)
+            return await loop.run_in_executor(threads, borrowed.apply, transactions, self.inbox, items)
+        assert self._sync_pool is not None  # noqa: S101 - checked when the inbox was closed
+        threads = self._started(self._sync_pool.max_size)
+        return await loop.run_in_executor(threads, apply, self._sync_pool, self.inbox, items)
+
+    def _started(self, size: int) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(size, f"seapost-inbox-{self.inbox.name}")
+        return self._threads
 
     def _answer(self, item: Accepted, committed: Committed) -> Outcome:
         """The outcome of an event whose transaction committed."""
-        known = committed.known.get(item.received.event_id)
+        known = committed.known.get(item.event_id) if committed.known else None
         writer = self.inbox.receipts
         if known is None:
             assert committed.committed_at is not None  # noqa: S101 - the batch had a new event
@@ -179,7 +193,7 @@ class Receiving:
         _log.error(
             LogEvent.DIGEST_CONFLICT,
             consumer=self.inbox.name,
-            event_id=item.received.event_id,
+            event_id=item.event_id,
             applied_digest=known.event_digest.hex(),
             received_digest=item.subject.digest,
             reference=reference,
@@ -193,7 +207,7 @@ class Receiving:
         outcome = outcome_of(cause, reference)
         fields = {
             "consumer": self.inbox.name,
-            "event_id": item.received.event_id,
+            "event_id": item.event_id,
             "event_type": item.subject.event_type,
             "reference": reference,
         }
@@ -247,8 +261,13 @@ class Receiving:
                     metrics.received(self.inbox.name, "non_retryable", outcome.code)
 
 
-def _split(batch: list[Accepted], error: Exception) -> list[list[Accepted]]:
-    """The parts to try after a failed batch: around the event that raised, or its halves."""
+def needs_sync_pool(inbox: Inbox) -> bool:
+    """Whether a handler is a plain function that works on a psycopg connection."""
+    return inbox.transactions is None and any(not handler.is_async for handler in inbox.handlers.values())
+
+
+def _split(batch: list[int], error: Exception) -> list[list[int]]:
+    """The parts to try after a failed batch of positions: around the event that raised, or its halves."""
     if isinstance(error, HandlerFailed):
         at = error.position
         parts = [batch[:at], [batch[at]], batch[at + 1 :]]

@@ -16,10 +16,11 @@ There are two colours of the same thing, because psycopg has two kinds of connec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
@@ -33,6 +34,8 @@ from seapost.inbox.inbox import Inbox
 from seapost.store import inbox as store
 from seapost.store.inbox import KnownReceipt, NewReceipt
 from seapost.telemetry import metrics, tracing
+
+_NOTHING: Final = nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,13 @@ def apply(pool: SyncPool, inbox: Inbox, items: Sequence[Accepted]) -> Committed:
     committed_at = None
     with pool.connection() as connection:
         with connection.transaction() as block:
-            known = store.receive(connection, consumer=inbox.name, receipts=_receipts(inbox, items))
+            known, moment = store.receive_at(connection, consumer=inbox.name, receipts=new_receipts(inbox, items))
             if len(known) < len(items):
-                committed_at = store.committed_at(connection)
+                committed_at = moment
+                traced = tracing.is_recording()
                 for position, item in enumerate(items):
-                    if item.received.event_id not in known:
-                        _handle(inbox, connection, position, item)
+                    if not known or item.event_id not in known:
+                        _handle(inbox, connection, position, item, traced=traced)
                 _require_same(connection, committed_at, store.committed_at(connection))
         _require_committed(block)
     return Committed(known, committed_at)
@@ -70,22 +74,25 @@ async def apply_async(pool: AsyncPool, inbox: Inbox, items: Sequence[Accepted]) 
     committed_at = None
     async with pool.connection() as connection:
         async with connection.transaction() as block:
-            known = await store.receive_async(connection, consumer=inbox.name, receipts=_receipts(inbox, items))
+            known, moment = await store.receive_at_async(
+                connection, consumer=inbox.name, receipts=new_receipts(inbox, items)
+            )
             if len(known) < len(items):
-                committed_at = await store.committed_at_async(connection)
+                committed_at = moment
+                traced = tracing.is_recording()
                 for position, item in enumerate(items):
-                    if item.received.event_id not in known:
-                        await _handle_async(inbox, connection, position, item)
+                    if not known or item.event_id not in known:
+                        await _handle_async(inbox, connection, position, item, traced=traced)
                 _require_same(connection, committed_at, await store.committed_at_async(connection))
         _require_committed(block)
     return Committed(known, committed_at)
 
 
-def _handle(inbox: Inbox, connection: Connection[Any], position: int, item: Accepted) -> None:
+def _handle(inbox: Inbox, connection: Connection[Any], position: int, item: Accepted, *, traced: bool) -> None:
     started = perf_counter()
     try:
-        with tracing.handling(inbox.name, item.received.correlation.traceparent, _attributes(item)):
-            item.handler.call(connection, item.event, item.received)
+        with _span(inbox, item) if traced or item.traceparent else _NOTHING:
+            item.handler.call(connection, item.event, item)
         _require_open(connection)
     except Exception as error:
         raise HandlerFailed(position) from error
@@ -93,11 +100,13 @@ def _handle(inbox: Inbox, connection: Connection[Any], position: int, item: Acce
         metrics.apply_seconds(inbox.name, perf_counter() - started)
 
 
-async def _handle_async(inbox: Inbox, connection: AsyncConnection[Any], position: int, item: Accepted) -> None:
+async def _handle_async(
+    inbox: Inbox, connection: AsyncConnection[Any], position: int, item: Accepted, *, traced: bool
+) -> None:
     started = perf_counter()
     try:
-        with tracing.handling(inbox.name, item.received.correlation.traceparent, _attributes(item)):
-            await item.handler.call_async(connection, item.event, item.received)
+        with _span(inbox, item) if traced or item.traceparent else _NOTHING:
+            await item.handler.call_async(connection, item.event, item)
         _require_open(connection)
     except Exception as error:
         raise HandlerFailed(position) from error
@@ -105,25 +114,27 @@ async def _handle_async(inbox: Inbox, connection: AsyncConnection[Any], position
         metrics.apply_seconds(inbox.name, perf_counter() - started)
 
 
-def _receipts(inbox: Inbox, items: Sequence[Accepted]) -> list[NewReceipt]:
+def _span(inbox: Inbox, item: Accepted) -> AbstractContextManager[None]:
+    return tracing.handling(inbox.name, item.traceparent, span_attributes(item))
+
+
+def new_receipts(inbox: Inbox, items: Sequence[Accepted]) -> list[NewReceipt]:
+    """The receipts to write, in the order of `items`."""
+    reference = inbox.receipts.reference
     return [
-        NewReceipt(
-            event_id=item.received.event_id,
-            event_digest=item.delivery.digest,
-            receipt_ref=inbox.receipts.reference(item.subject),
-            candidate=item.candidate,
-        )
+        NewReceipt(item.delivery.event_id, item.delivery.digest, reference(item.subject), item.candidate)
         for item in items
     ]
 
 
-def _attributes(item: Accepted) -> dict[str, str | int]:
-    return {"seapost.event_type": item.received.event_type, "seapost.attempt_number": item.received.attempt_number}
+def span_attributes(item: Accepted) -> dict[str, str | int]:
+    """What the span of a handler says about its event."""
+    return {"seapost.event_type": item.subject.event_type, "seapost.attempt_number": item.delivery.attempt_number}
 
 
 def _require_open(connection: Connection[Any] | AsyncConnection[Any]) -> None:
     """The handler left a healthy open transaction; an aborted one would commit as nothing, without an error."""
-    if connection.info.transaction_status is not TransactionStatus.INTRANS:
+    if connection.pgconn.transaction_status != TransactionStatus.INTRANS:
         raise TransactionLost
 
 

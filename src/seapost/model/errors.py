@@ -91,6 +91,12 @@ class DeliverySetIncomplete(SeapostError):
     sqlstate = "SP007"
 
 
+class BackPressure(SeapostError):
+    """Too many deliveries wait for a destination, and its limit refuses more; append again later."""
+
+    sqlstate = "SP024"
+
+
 # Delivery sets -------------------------------------------------------------------------------------
 
 

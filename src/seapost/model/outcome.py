@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class ErrorCode(StrEnum):
@@ -96,3 +97,6 @@ class NonRetryable:
 
 
 Outcome = Acknowledged | Retryable | NonRetryable
+
+OUTCOMES: Final = (Acknowledged, Retryable, NonRetryable)
+"""The same for `isinstance`, which would build the union anew for every answer."""

@@ -15,7 +15,7 @@ from uuid import UUID
 from psycopg.pq import TransactionStatus
 
 from seapost.contracts.envelope import SINGLE_TENANT, Correlation, PreparedEvent, Tenant, build_envelope, new_event_id
-from seapost.model.errors import AppendOutsideTransaction, LimitExceeded
+from seapost.model.errors import AppendOutsideTransaction, InvalidSetting, LimitExceeded
 from seapost.store import outbox
 from seapost.telemetry.tracing import current_traceparent
 
@@ -109,19 +109,20 @@ def append_many(connection: psycopg.Connection[Any], events: Iterable[PreparedEv
 
     At most 10,000 events in one call; all of them are stored, or none.
     """
-    envelopes = _envelopes(events)
+    envelopes = envelopes_of(events)
     _require_transaction(connection)
     return outbox.append(connection, envelopes) if envelopes else 0
 
 
 async def append_many_async(connection: psycopg.AsyncConnection[Any], events: Iterable[PreparedEvent]) -> int:
     """The same as `append_many`, on an async connection."""
-    envelopes = _envelopes(events)
+    envelopes = envelopes_of(events)
     _require_transaction(connection)
     return await outbox.append_async(connection, envelopes) if envelopes else 0
 
 
-def _envelopes(events: Iterable[PreparedEvent]) -> list[bytes]:
+def envelopes_of(events: Iterable[PreparedEvent]) -> list[bytes]:
+    """The bytes to append in one call, whatever the driver; raises LimitExceeded above 10,000."""
     envelopes = [event.envelope for event in events]
     if len(envelopes) > EVENTS_PER_CALL_MAX:
         message = f"One call appends at most {EVENTS_PER_CALL_MAX} events, not {len(envelopes)}"
@@ -131,6 +132,11 @@ def _envelopes(events: Iterable[PreparedEvent]) -> list[bytes]:
 
 def _require_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """In autocommit mode an event would commit alone, without the change it speaks of."""
+    if not hasattr(connection, "pgconn"):
+        raise InvalidSetting(
+            f"seapost.append takes a psycopg connection, not {type(connection).__qualname__}; "
+            "seapost.adapters has the same call for SQLAlchemy, asyncpg and Django."
+        )
     if connection.autocommit and connection.info.transaction_status is TransactionStatus.IDLE:
         raise AppendOutsideTransaction(
             "Append needs an open transaction: the connection is in autocommit mode; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from seapost.contracts.delivery_set import (
     DeliverySetDefinition,
@@ -18,11 +18,13 @@ from seapost.contracts.receipt_registry import DEFAULT_RECEIPTS
 from seapost.model.errors import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from seapost.contracts.events import Event
     from seapost.contracts.receipt_registry import ReceiptRegistry
     from seapost.model.delivery_set import ProjectionTarget
+
+FAIR_LANES_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,9 @@ class Destination:
         receipt: type and schema version of the only receipt that is believed.
         projection: the exact projection, for receipt types that prove one.
         mandatory: whether every event creates a delivery here; others create none (AMB-11).
+        fair_lanes: over how many queues the tenants of this destination are spread, so that one with a long backlog
+            does not postpone the others (F23); 1: one queue. None says nothing: what the database holds stays. It is
+            an operational setting, applied with the routes and part of no delivery set.
     """
 
     name: str
@@ -42,6 +47,15 @@ class Destination:
     receipt: tuple[str, str] = ("ConsumerReceipt", "1")
     projection: ProjectionTarget | None = None
     mandatory: bool = True
+    fair_lanes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a number of lanes beyond the limits."""
+        lanes = self.fair_lanes
+        if lanes is not None and (type(lanes) is not int or not 1 <= lanes <= FAIR_LANES_MAX):
+            raise ContractError(
+                f"The fair_lanes of {self.name} are a whole number from 1 to {FAIR_LANES_MAX}", rule="fair_lanes"
+            )
 
 
 class Application:
@@ -58,6 +72,12 @@ class Application:
         self.events = EventRegistry()
         self.receipts = receipts or DEFAULT_RECEIPTS
         self._members: dict[tuple[str, str, str], DeliverySetMember] = {}
+        self._fair_lanes: dict[str, int] = {}
+
+    @property
+    def fair_lanes(self) -> Mapping[str, int]:
+        """The fair lanes of each destination that declares them."""
+        return dict(self._fair_lanes)
 
     def event(self, event: type[Event]) -> type[Event]:
         """Declare an event; as a decorator it returns the class. An event without a route reaches nobody."""
@@ -68,7 +88,7 @@ class Application:
 
         Raises:
             ContractError: a name breaks its rule, the receipt type is not registered, or this destination of the event
-                already belongs to another consumer (SET-07).
+                already belongs to another consumer (SET-07) or declares other fair lanes.
         """
         _ = self.events.register(event)
         for given in destinations:
@@ -79,6 +99,10 @@ class Application:
             if known != member:
                 message = f"Destination {destination.name} of {member.event_type} is already routed otherwise"
                 raise ContractError(message, rule="routed_twice")
+            lanes = destination.fair_lanes
+            if lanes is not None and self._fair_lanes.setdefault(destination.name, lanes) != lanes:
+                message = f"Destination {destination.name} is declared with other fair_lanes already"
+                raise ContractError(message, rule="fair_lanes")
 
     def definition(self, version: str) -> DeliverySetDefinition:
         """The delivery set of these routes under a version: sorted, counted and digested (SET-01..12)."""

@@ -2,16 +2,19 @@
 
 The database holds the truth (APP-01): a definition is registered under a new version and never changed, activation
 waits for every append in flight, and events already stored keep the definition they froze (SET-31, SET-40).
+Declared fair lanes are settings beside the definition: applied with it, changed without a new version.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from seapost.contracts.delivery_set import DeliverySetDefinition, DeliverySetMember
 from seapost.model.errors import ContractError
 from seapost.store import delivery_set as store
+from seapost.store import destination as settings_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +34,7 @@ class RoutePlan:
         active_version: the version that new events freeze now; None when there is none.
         added, removed: lines that only the new, only the active definition holds; a changed line is in both.
         events_added, events_removed: pairs of event type and schema version, likewise.
+        fair_lanes: the number before and after, for each destination whose declared fair lanes differ.
     """
 
     definition: DeliverySetDefinition
@@ -39,11 +43,12 @@ class RoutePlan:
     removed: tuple[DeliverySetMember, ...]
     events_added: tuple[tuple[str, str], ...]
     events_removed: tuple[tuple[str, str], ...]
+    fair_lanes: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to apply."""
-        differs = self.added or self.removed or self.events_added or self.events_removed
+        differs = self.added or self.removed or self.events_added or self.events_removed or self.fair_lanes
         return bool(differs) or self.active_version != self.definition.delivery_set_version
 
 
@@ -78,6 +83,7 @@ async def plan(
         removed=tuple(sorted(old_members - new_members, key=DeliverySetMember.key)),
         events_added=tuple(sorted(new_events - old_events)),
         events_removed=tuple(sorted(old_events - new_events)),
+        fair_lanes=await _fair_lanes_changes(connection, application),
     )
 
 
@@ -95,9 +101,14 @@ async def register(
 
 
 async def apply(
-    connection: psycopg.AsyncConnection[Any], definition: DeliverySetDefinition, *, source_release: str, actor: str
+    connection: psycopg.AsyncConnection[Any],
+    definition: DeliverySetDefinition,
+    *,
+    source_release: str,
+    actor: str,
+    fair_lanes: Mapping[str, int] | None = None,
 ) -> None:
-    """Register a definition and make it the one that new events freeze.
+    """Register a definition, set the declared fair lanes, and make it the one that new events freeze.
 
     Raises:
         DeliverySetConflict: the version is registered with another definition.
@@ -111,6 +122,22 @@ async def apply(
             digest=bytes.fromhex(definition.delivery_set_definition_digest),
             actor=actor,
         )
+        for destination, lanes in sorted((fair_lanes or {}).items()):
+            await settings_store.set_fair_lanes(connection, destination=destination, fair_lanes=lanes, actor=actor)
+
+
+async def _fair_lanes_changes(
+    connection: psycopg.AsyncConnection[Any], application: Application
+) -> dict[str, tuple[int, int]]:
+    declared = application.fair_lanes
+    if not declared:
+        return {}
+    current = await settings_store.fair_lanes(connection)
+    return {
+        destination: (current.get(destination, 1), lanes)
+        for destination, lanes in sorted(declared.items())
+        if current.get(destination, 1) != lanes
+    }
 
 
 def _read(version: store.RegisteredVersion) -> DeliverySetDefinition:

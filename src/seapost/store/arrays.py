@@ -8,7 +8,7 @@ one type. Wire format: PostgreSQL `array_recv` (dimensions, null flag, element o
 from __future__ import annotations
 
 from abc import abstractmethod
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
@@ -27,6 +27,8 @@ _EMPTY = Struct("!3i")
 _INT8 = Struct("!iq")
 _INTERVAL = Struct("!iqii")
 _NULL = _LENGTH.pack(-1)
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class UuidArray(list[UUID]):
@@ -51,6 +53,10 @@ class BooleanArray(list[bool]):
 
 class IntervalArray(list[timedelta]):
     """interval[], as a parameter."""
+
+
+class TimestampArray(list["datetime | None"]):
+    """timestamptz[] whose items may be null, as a parameter; each datetime knows its offset."""
 
 
 class _ArrayDumper(Dumper):
@@ -125,9 +131,19 @@ class _IntervalDumper(_ArrayDumper):
         return [_INTERVAL.pack(16, round(item.total_seconds() * 1_000_000), 0, 0) for item in obj]
 
 
+class _TimestampDumper(_ArrayDumper):
+    oid = 1185
+    element_oid = 1184
+
+    @override
+    def items(self, obj: list[datetime | None]) -> Iterable[bytes]:
+        return [_NULL if item is None else _INT8.pack(8, (item - _EPOCH) // _MICROSECOND) for item in obj]
+
+
 psycopg.adapters.register_dumper(UuidArray, _UuidDumper)
 psycopg.adapters.register_dumper(ByteaArray, _ByteaDumper)
 psycopg.adapters.register_dumper(Int8Array, _Int8Dumper)
 psycopg.adapters.register_dumper(TextArray, _TextDumper)
 psycopg.adapters.register_dumper(BooleanArray, _BooleanDumper)
 psycopg.adapters.register_dumper(IntervalArray, _IntervalDumper)
+psycopg.adapters.register_dumper(TimestampArray, _TimestampDumper)

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from seapost.model.delivery import Claim, Fence, Refusal
 from seapost.store import delivery_set
-from seapost.store.arrays import BooleanArray, ByteaArray, Int8Array, IntervalArray, TextArray, UuidArray
+from seapost.store.arrays import (
+    BooleanArray,
+    ByteaArray,
+    Int8Array,
+    IntervalArray,
+    TextArray,
+    TimestampArray,
+    UuidArray,
+)
 from seapost.store.calls import call_async
 
 if TYPE_CHECKING:
@@ -26,8 +34,7 @@ if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     """An acknowledgement to write: the fence, the event's digest and the verified receipt (candidate bytes)."""
 
     fence: Fence
@@ -64,36 +71,61 @@ async def claim(
     limit: int,
     owner: str,
     lease_seconds: float,
-    low: datetime | None,
+    low: Sequence[datetime | None] | None,
     suspects: bool,
     members: dict[int, Member],
+    first_lane: int = 0,
 ) -> list[Claim]:
     """Lease due deliveries of one destination, oldest first (CLM-01..03).
 
-    `low` is the low-water hint (None: sweep everything). `members` is the caller's cache of frozen members; it is
-    filled here when a claim shows a member it does not know yet, which happens once after each activation.
+    `low` is the low-water hint of each fair lane from 0 on (None: sweep everything); `first_lane` is where a claim
+    smaller than the number of lanes begins. `members` is the caller's cache of frozen members; it is filled here when a
+    claim shows a member it does not know yet, which happens once after each activation.
     """
     rows = await call_async(
         connection,
-        "select * from seapost.delivery_claim_v1(%b, %b::int, %b, %b, coalesce(%b::timestamptz, '-infinity'), %b)",
-        (destination, limit, owner, timedelta(seconds=lease_seconds), low, suspects),
+        "select * from seapost.delivery_claim_v1(%b, %b::int, %b, %b, %b, %b, %b::int)",
+        (
+            destination,
+            limit,
+            owner,
+            timedelta(seconds=lease_seconds),
+            TimestampArray(low or ()),
+            suspects,
+            first_lane,
+        ),
+        many_identifiers=True,
     )
     if any(row[7] not in members for row in rows):
         members.update(await delivery_set.members(connection))
     return [
         Claim(
-            destination=destination,
-            fence=Fence(row[0], row[1], row[2]),
-            attempt_number=row[3],
-            failure_count=row[4],
-            lost_count=row[5],
-            company=row[6],
-            member=members[row[7]],
-            event_digest=row[8],
-            envelope=row[9],
-            available_at=row[10],
+            destination,
+            Fence(event_id, attempt_id, token),
+            attempt_number,
+            failure_count,
+            lost_count,
+            company,
+            members[member_id],
+            event_digest,
+            envelope,
+            available_at,
+            lane,
         )
-        for row in rows
+        for (
+            event_id,
+            attempt_id,
+            token,
+            attempt_number,
+            failure_count,
+            lost_count,
+            company,
+            member_id,
+            event_digest,
+            envelope,
+            available_at,
+            lane,
+        ) in rows
     ]
 
 

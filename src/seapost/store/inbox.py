@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from seapost.store.arrays import ByteaArray, TextArray, UuidArray
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     import psycopg
 
 _RECEIVE: Final = "select * from seapost.inbox_receive_v1(%b, %b, %b, %b, %b)"
+_RECEIVE_AT: Final = (
+    "select seapost.inbox_committed_at_v1(), r.* from (values (1)) as one (n)"
+    " left join seapost.inbox_receive_v1(%b, %b, %b, %b, %b) as r on true"
+)
 _COMMITTED_AT: Final = "select seapost.inbox_committed_at_v1()"
 _READ: Final = "select * from seapost.inbox_read_v1(%b, %b, %b, %b, %b)"
 
 
-@dataclass(frozen=True, slots=True)
-class NewReceipt:
+class NewReceipt(NamedTuple):
     """A receipt to write if its event is new; `candidate` is the canonical bytes its digest covers."""
 
     event_id: UUID
@@ -66,6 +69,20 @@ async def receive_async(
     return _known(await call_async(connection, _RECEIVE, _arguments(consumer, receipts)))
 
 
+def receive_at(
+    connection: psycopg.Connection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
+) -> tuple[dict[UUID, KnownReceipt], datetime]:
+    """`receive` and `committed_at` in one round trip."""
+    return _known_at(call(connection, _RECEIVE_AT, _arguments(consumer, receipts)))
+
+
+async def receive_at_async(
+    connection: psycopg.AsyncConnection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
+) -> tuple[dict[UUID, KnownReceipt], datetime]:
+    """The same as `receive_at`, on an async connection."""
+    return _known_at(await call_async(connection, _RECEIVE_AT, _arguments(consumer, receipts)))
+
+
 def committed_at(connection: psycopg.Connection[Any]) -> datetime:
     """The time that receipts written by this transaction carry."""
     [(moment,)] = call(connection, _COMMITTED_AT)
@@ -94,6 +111,12 @@ async def read(
 
 def _known(rows: list[Row]) -> dict[UUID, KnownReceipt]:
     return {row[0]: KnownReceipt(*row) for row in rows}
+
+
+def _known_at(rows: list[Row]) -> tuple[dict[UUID, KnownReceipt], datetime]:
+    """The moment stands in every row; the one row of a call that knew nothing holds no event."""
+    moment: datetime = rows[0][0]
+    return {row[1]: KnownReceipt(*row[1:]) for row in rows if row[1] is not None}, moment
 
 
 def _arguments(consumer: str, receipts: Sequence[NewReceipt]) -> tuple[object, ...]:

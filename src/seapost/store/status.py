@@ -113,12 +113,20 @@ class DestinationRecord:
     oldest_expiry_at: datetime | None
     quarantined: int
     quarantined_unacknowledged: int
+    fair_lanes: int
+    lanes_due: int
+    starved_since: datetime | None
     read_at: datetime
 
     @property
     def oldest_seconds(self) -> float:
         """Age of the oldest waiting delivery by the database's clock; 0 when none waits."""
         return 0.0 if self.oldest_created_at is None else (self.read_at - self.oldest_created_at).total_seconds()
+
+    @property
+    def starved_seconds(self) -> float:
+        """How long a due delivery has waited in a fair lane with no more than an equal share of what is due (F23)."""
+        return 0.0 if self.starved_since is None else (self.read_at - self.starved_since).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +255,8 @@ async def destinations(connection: Connection) -> list[DestinationRecord]:
         connection,
         DestinationRecord,
         "select destination, pending, due, oldest_created_at, next_available_at, suspects, leased,"
-        " oldest_expiry_at, quarantined, quarantined_unacknowledged, seapost.clock_now() as read_at"
+        " oldest_expiry_at, quarantined, quarantined_unacknowledged, fair_lanes, lanes_due, starved_since,"
+        " seapost.clock_now() as read_at"
         " from seapost.destination_status order by destination",
     )
 

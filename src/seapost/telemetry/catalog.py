@@ -43,6 +43,12 @@ OLDEST_PENDING: Final = Metric(
     "Age of the oldest delivery that is waiting, in seconds; 0 when none is (MET-01).",
     ("destination",),
 )
+STARVED: Final = Metric(
+    "seapost_delivery_starved_seconds",
+    Kind.GAUGE,
+    "Time for which a due delivery has waited in a fair lane that holds no more than an equal share of what is due.",
+    ("destination",),
+)
 LEASED: Final = Metric(
     "seapost_deliveries_leased", Kind.GAUGE, "Deliveries that some dispatcher holds at this moment.", ("destination",)
 )
@@ -50,6 +56,12 @@ QUARANTINED: Final = Metric(
     "seapost_deliveries_quarantined_unacknowledged",
     Kind.GAUGE,
     "Quarantined deliveries that no operator has acknowledged yet (RTY-05).",
+    ("destination",),
+)
+BACKPRESSURE: Final = Metric(
+    "seapost_backpressure_closed",
+    Kind.GAUGE,
+    "1 while appends to the destination are refused or slowed because too many deliveries wait; only with a limit.",
     ("destination",),
 )
 CLAIMED: Final = Metric(
@@ -128,8 +140,10 @@ HEALTHY: Final = Metric(
 METRICS: Final = (
     PENDING,
     OLDEST_PENDING,
+    STARVED,
     LEASED,
     QUARANTINED,
+    BACKPRESSURE,
     CLAIMED,
     SETTLED,
     RECOVERED,

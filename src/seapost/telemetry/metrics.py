@@ -30,8 +30,10 @@ class Metrics:
         self._guard = LabelGuard(distinct_max)
         self._pending = self._gauge(catalog.PENDING)
         self._oldest = self._gauge(catalog.OLDEST_PENDING)
+        self._starved = self._gauge(catalog.STARVED)
         self._leased = self._gauge(catalog.LEASED)
         self._quarantined = self._gauge(catalog.QUARANTINED)
+        self._backpressure = self._gauge(catalog.BACKPRESSURE)
         self._claimed = self._counter(catalog.CLAIMED)
         self._settled = self._counter(catalog.SETTLED)
         self._recovered = self._counter(catalog.RECOVERED)
@@ -61,14 +63,26 @@ class Metrics:
         )
 
     def backlog(
-        self, destination: str, *, pending: int, oldest_seconds: float, leased: int, unacknowledged: int
+        self,
+        destination: str,
+        *,
+        pending: int,
+        oldest_seconds: float,
+        leased: int,
+        unacknowledged: int,
+        starved_seconds: float = 0.0,
     ) -> None:
         """Show a destination's queue as the database last described it (MET-01)."""
         label = self._guard.admit("destination", destination)
         self._pending.labels(label).set(pending)
         self._oldest.labels(label).set(max(0.0, oldest_seconds))
+        self._starved.labels(label).set(max(0.0, starved_seconds))
         self._leased.labels(label).set(leased)
         self._quarantined.labels(label).set(unacknowledged)
+
+    def backpressure(self, destination: str, *, closed: bool) -> None:
+        """Show whether appends to a destination with a limit are refused."""
+        self._backpressure.labels(self._guard.admit("destination", destination)).set(1 if closed else 0)
 
     def claimed(self, destination: str, number: int) -> None:
         """Count deliveries claimed (MET-02)."""
@@ -178,6 +192,7 @@ PROCESS: Final = Metrics()
 """The set that this module's functions count into."""
 
 backlog = PROCESS.backlog
+backpressure = PROCESS.backpressure
 claimed = PROCESS.claimed
 settled = PROCESS.settled
 recovered = PROCESS.recovered

@@ -72,10 +72,10 @@ def handling(name: str, traceparent: str | None, attributes: Mapping[str, str | 
 
     Attributes must be low in sensitivity: event type, consumer, attempt number; no payload.
     """
-    is_recording = _is_recording()
-    if traceparent is None and not is_recording:
+    recording = is_recording()
+    if traceparent is None and not recording:
         return _NOTHING
-    return _handling(name, parse_traceparent(traceparent), attributes, is_recording=is_recording)
+    return _handling(name, parse_traceparent(traceparent), attributes, is_recording=recording)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def _handling(
         _carried.reset(token)
 
 
-def _is_recording() -> bool:
+def is_recording() -> bool:
     """Whether the application has set up OpenTelemetry; without that, spans cost time and go nowhere."""
     return opentelemetry_trace is not None and not isinstance(
         opentelemetry_trace.get_tracer_provider(), opentelemetry_trace.ProxyTracerProvider

@@ -12,7 +12,9 @@ import asyncio
 import re
 import socket
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -95,15 +97,20 @@ class AddressPolicy:
             return True
         return all(_is_public(candidate) for candidate in (*inner,) or (address,))
 
-    async def resolve(self, host: str, port: int) -> Sequence[str]:
+    async def resolve(self, host: str, port: int, threads: Executor | None = None) -> Sequence[str]:
         """The addresses of `host`, every one of them allowed.
+
+        Args:
+            host: name or address.
+            port: where the service listens.
+            threads: where the system's resolver runs, which nobody can interrupt; None: the event loop's own threads.
 
         Raises:
             AddressRefused: at least one of them is not.
             OSError: the name does not resolve.
         """
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        found = await asyncio.get_running_loop().run_in_executor(threads, ask)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         if not addresses:
             raise OSError("the name has no address")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, cast
 
 import httpcore
@@ -24,10 +25,15 @@ SocketOptions = Iterable[tuple[int, int, int] | tuple[int, int, bytes | bytearra
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves names itself and connects to a checked address only."""
+    """Resolves names itself and connects to a checked address only.
 
-    def __init__(self, policy: AddressPolicy) -> None:
+    Names are resolved in threads of its own, at most `connections_max`: a name server that hangs for one destination
+    must not use up the threads in which those of others are resolved (F23).
+    """
+
+    def __init__(self, policy: AddressPolicy, *, connections_max: int = 1) -> None:
         self._policy = policy
+        self._resolving = ThreadPoolExecutor(connections_max, "seapost-resolve")
         self._plain = cast("Callable[[], httpcore.AsyncNetworkBackend]", httpcore.AnyIOBackend)()
 
     async def connect_tcp(
@@ -40,7 +46,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first of the checked addresses that answers, and check the peer once more."""
         try:
-            addresses = await self._policy.resolve(host, port)
+            addresses = await self._policy.resolve(host, port, self._resolving)
         except OSError as error:
             raise httpcore.ConnectError("the destination's name does not resolve") from error
         failure: Exception | None = None
@@ -59,6 +65,10 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
             return stream
         raise failure or httpcore.ConnectError("the destination has no address")
 
+    def close(self) -> None:
+        """Resolve nothing more; a question that is still out ends by itself."""
+        self._resolving.shutdown(wait=False, cancel_futures=True)
+
 
 class CheckedTransport(httpx.AsyncBaseTransport):
     """The httpx transport over `CheckedBackend`; raises the exceptions of httpcore and `AddressRefused`."""
@@ -66,12 +76,13 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     def __init__(
         self, policy: AddressPolicy, *, connections_max: int, ssl_context: ssl.SSLContext | None = None
     ) -> None:
+        self._backend = CheckedBackend(policy, connections_max=connections_max)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl_context,
             max_connections=connections_max,
             max_keepalive_connections=connections_max,
             keepalive_expiry=KEEPALIVE_SECONDS,
-            network_backend=CheckedBackend(policy),
+            network_backend=self._backend,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -96,6 +107,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
+        self._backend.close()
 
 
 class _Body(httpx.AsyncByteStream):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from seapost.model.delivery import Claim
-from seapost.model.outcome import Acknowledged, ErrorCode, NonRetryable, Outcome, Retryable
+from seapost.model.outcome import OUTCOMES, ErrorCode, Outcome, Retryable
 from seapost.telemetry.catalog import LogEvent
 from seapost.telemetry.logging import get_logger, new_reference
 from seapost.transport.protocol import DeliveryRequest, Receiver, pack
@@ -48,9 +48,7 @@ class InProcessTransport:
             reference = new_reference()
             _log.error(LogEvent.TRANSPORT_FAILED, destination=request.destination, reference=reference, exc_info=error)
             return [Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE, reference, answered=False)] * number
-        if len(answers) != number or not all(
-            isinstance(answer, Acknowledged | Retryable | NonRetryable) for answer in answers
-        ):
+        if len(answers) != number or not all(isinstance(answer, OUTCOMES) for answer in answers):
             reference = new_reference()
             _log.error(LogEvent.TRANSPORT_RESPONSE_REFUSED, destination=request.destination, reference=reference)
             return [Retryable(ErrorCode.ACK_INVALID, reference, answered=False)] * number

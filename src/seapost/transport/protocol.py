@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from seapost.contracts.digest import ALGORITHM
@@ -23,8 +23,7 @@ from seapost.model.delivery_set import DefinitionQuad
 from seapost.model.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingDelivery:
+class IncomingDelivery(NamedTuple):
     """One delivery as a consumer is given it: nothing in it is trusted before it was checked.
 
     Attributes:
@@ -112,14 +111,15 @@ def _parts(claims: Sequence[Claim], positions: list[int], envelope_bytes_max: in
 
 
 def _incoming(claim: Claim) -> IncomingDelivery:
+    fence, member = claim.fence, claim.member
     return IncomingDelivery(
-        event_id=claim.fence.event_id,
-        attempt_id=claim.fence.attempt_id,
-        attempt_number=claim.attempt_number,
-        definition=claim.member.definition,
-        event_type=claim.member.event_type,
-        schema_version=claim.member.schema_version,
-        digest_algorithm=ALGORITHM,
-        digest=claim.event_digest,
-        envelope=claim.envelope,
+        fence.event_id,
+        fence.attempt_id,
+        claim.attempt_number,
+        member.definition,
+        member.event_type,
+        member.schema_version,
+        ALGORITHM,
+        claim.event_digest,
+        claim.envelope,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
+import psycopg
 import pytest
 from psycopg import IsolationLevel
 
+from seapost.inbox.receipts import ConsumerReceiptWriter, ReceiptSubject
 from tests.kit import builders
 from tests.kit.builders import BILLING, PLACED, SEARCH, SHIPPED
 from tests.kit.clock import Clock
@@ -130,6 +133,41 @@ def test_json_that_is_no_receipt_is_invalid(kernel: Kernel, receipt: bytes) -> N
     kernel.append_new()
     claim = kernel.claim_one()
     assert [row[2] for row in kernel.acknowledge(claim, receipts=[receipt])] == ["invalid"]
+
+
+@pytest.mark.req("DLV-07", "PUB-03")
+def test_another_spelling_of_the_right_receipt_counts_as_well(kernel: Kernel) -> None:
+    """What the receipt says decides; only the usual spelling is recognised without reading it."""
+    (event_id,) = kernel.append_new()
+    claim = kernel.claim_one()
+    spaced = json.dumps(builders.receipt_document(claim), indent=1).encode()
+    assert kernel.acknowledge(claim, receipts=[spaced]) == []
+    assert kernel.status(event_id) == "acknowledged"
+
+
+@pytest.mark.req("DLV-07", "PUB-03")
+def test_a_receipt_that_is_no_json_rolls_the_call_back(kernel: Kernel) -> None:
+    """Bytes that nobody can read are an error and undo the whole call; without a lease nobody looks at them."""
+    kernel.append_new(PLACED, 2)
+    good, bad = kernel.claim()
+    with pytest.raises(psycopg.DataError):
+        kernel.acknowledge(good, bad, receipts=[builders.receipt_for(good), b"applied"])
+    kernel.retry(bad)
+    refusals = kernel.acknowledge(good, bad, receipts=[builders.receipt_for(good), b"applied"])
+    assert refusals == [(bad.fence.event_id, bad.fence.attempt_id, "stale")]
+
+
+@pytest.mark.req("DLV-07", "PUB-06")
+def test_the_usual_receipt_is_the_one_that_consumers_write(shared_lean: Kernel) -> None:
+    """The text that needs no reading is byte for byte the canonical candidate of the contract."""
+    event_id, digest = "01950000-0000-7000-8000-000000000000", "ab" * 32
+    for consumer, destination in (("billing_consumer", BILLING), ("a.b-c_1", "d")):
+        head, tail = shared_lean.row(
+            "select seapost.delivery_usual_receipt(%s, %s, null, 'order.placed@1', '1.2')", destination, consumer
+        )[0]
+        subject = ReceiptSubject(event_id, "order.placed@1", "1.2", digest)
+        candidate = ConsumerReceiptWriter(consumer, destination).candidate(subject)
+        assert f'{head}{digest}","eventId":"{event_id}{tail}'.encode() == candidate
 
 
 @pytest.mark.req("AMB-52", "PUB-03", "PUB-10")

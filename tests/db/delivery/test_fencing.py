@@ -114,6 +114,18 @@ def test_a_batch_names_a_stale_word_about_an_event_beside_a_good_one(kernel: Ker
     assert kernel.status(new.fence.event_id) == "acknowledged"
 
 
+@pytest.mark.req("NEG-43", "CLM-05")
+@pytest.mark.parametrize("verb", ["acknowledge", "retry", "quarantine"])
+def test_the_attempt_of_another_event_in_the_same_call_is_refused_and_named(kernel: Kernel, verb: str) -> None:
+    """An attempt belongs to its event: beside another one, whose own word counts in the same call, it is stale."""
+    kernel.append_new(PLACED, 2)
+    good, bad = kernel.claim()
+    wrong = _with(bad, attempt_id=good.fence.attempt_id)
+    assert VERBS[verb](kernel, good, wrong) == [(bad.fence.event_id, good.fence.attempt_id, "stale")]
+    assert kernel.status(bad.fence.event_id) == "leased"
+    assert kernel.status(good.fence.event_id) != "leased"
+
+
 @pytest.mark.req("NEG-43")
 def test_a_missing_coordinate_is_refused_and_named(kernel: Kernel) -> None:
     """A null event, attempt or token matches nothing, and the refusal is not lost among good ones."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.kit import builders
@@ -88,8 +90,10 @@ def test_a_receipt_of_another_projection_version_settles_neither_event(kernel: K
     old, new = kernel.claim(SEARCH)
     for claim, wrong in ((old, "2"), (new, "1")):
         receipt = builders.receipt_for(claim, projectionVersion=wrong)
+        unprojected = builders.receipt_for(replace(claim, member=replace(claim.member, projection=None)))
         refusal = (claim.fence.event_id, claim.fence.attempt_id, "invalid")
         assert kernel.acknowledge(claim, receipts=[receipt]) == [refusal]
+        assert kernel.acknowledge(claim, receipts=[unprojected]) == [refusal]
         assert kernel.status(claim.fence.event_id, SEARCH) == "leased"
     assert kernel.acknowledge(old, new) == []
 

@@ -175,6 +175,7 @@ async def test_suspects_and_ordinary_deliveries_take_turns(database: TestDatabas
                 break
             assert {claim.lost_count > 0 for claim in batch.claims} == {batch.suspects}
             kinds.append(batch.suspects)
+            lean_kernel.acknowledge(*batch.claims)
             claimer.finished(batch)
     assert kinds == [True, False, True, False, True, True]
 
@@ -190,6 +191,7 @@ async def test_one_batch_of_suspects_is_out_at_a_time(database: TestDatabase, le
         assert first is not None
         assert first.suspects
         assert await claimer.run_once(2) is None
+        lean_kernel.acknowledge(*first.claims)
         claimer.finished(first)
         assert await claimer.run_once(2) is not None
 

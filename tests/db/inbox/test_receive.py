@@ -8,7 +8,7 @@ import io
 import json
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -86,11 +86,24 @@ async def test_broken_transaction_is_never_acknowledged(running: Consumer, act: 
 
 
 @pytest.mark.req("F32")
-async def test_commit_in_sql_is_reported(running: Consumer) -> None:
-    """`commit` sent as SQL cannot be undone, but it is found: the attempt is not acknowledged."""
-    running.script.sync["commit"] = lambda transaction, _: transaction.execute("commit") and None
+@pytest.mark.parametrize("statement", ["commit", "commit; begin", "rollback; begin"])
+async def test_commit_in_sql_is_reported(running: Consumer, statement: LiteralString) -> None:
+    """`commit` sent as SQL cannot be undone, but it is found, also when another transaction was begun."""
+    running.script.sync["commit"] = lambda transaction, _: transaction.execute(statement) and None
     (outcome,) = await receive(running, claim(ORDERED, "commit"))
     assert isinstance(outcome, Retryable)
+
+
+@pytest.mark.req("DLV-14", "GEN-16")
+@pytest.mark.parametrize("event", [ORDERED, PAID], ids=["sync", "async"])
+async def test_a_known_event_beside_a_new_one_has_no_second_effect(running: Consumer, event: str) -> None:
+    """In one batch the known one gets its first receipt, and only the new one is handled."""
+    known, new = claim(event), claim(event)
+    first = await receive(running, known)
+    again = await receive(running, known, new)
+    assert again[0] == first[0]
+    assert isinstance(again[1], Acknowledged)
+    assert running.effects() == sorted(held.fence.event_id for held in (known, new))
 
 
 @pytest.mark.req("F32", "NEG-46")

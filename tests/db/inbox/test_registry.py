@@ -94,10 +94,10 @@ async def test_delivery_and_envelope_must_be_one_event(running: Consumer) -> Non
     (delivery,) = request_of([claim(ORDERED)]).deliveries
     base = request_of([claim(ORDERED)])
     changes = [
-        replace(delivery, event_id=builders.new_event_id()),
-        replace(delivery, event_type="order.paid@1"),
-        replace(delivery, schema_version="2"),
-        replace(delivery, digest_algorithm="jcs-sha256-v2"),
+        delivery._replace(event_id=builders.new_event_id()),
+        delivery._replace(event_type="order.paid@1"),
+        delivery._replace(schema_version="2"),
+        delivery._replace(digest_algorithm="jcs-sha256-v2"),
     ]
     outcomes = await running.receiving.receive(replace(base, deliveries=tuple(changes)))
     assert [item.code.value for item in outcomes if isinstance(item, NonRetryable)] == [

@@ -209,6 +209,7 @@ def test_deliveries_carry_the_moving_clock_and_not_the_start_of_the_transaction(
     assert written > started
 
 
+@pytest.mark.req("F74")
 def test_only_a_sleeping_destination_is_notified_and_only_at_commit(
     kernel: Kernel, each_guard_database: TestDatabase
 ) -> None:

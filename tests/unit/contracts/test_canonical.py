@@ -8,12 +8,13 @@ from enum import IntEnum, StrEnum
 
 import pytest
 import rfc8785
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seapost.contracts.canonical import DEFAULT_LIMITS, JSONValue, Limits, check_canonical, encode, parse
+from seapost.contracts.canonical import DEFAULT_LIMITS, JSONValue, Limits, check_canonical, encode, parse, read_plain
 from seapost.contracts.digest import det, digest_of, sha256_hex
 from seapost.model.errors import CanonicalError, ContractError, LimitExceeded
+from tests.kit.damage import damaged
 
 SAFE = 2**53 - 1
 
@@ -294,3 +295,70 @@ def test_a_deterministic_identifier_is_kind_and_digest_of_kind_and_parts() -> No
     assert det("order", "a", 1) == "order_" + sha256_hex(b'["order","a",1]')
     assert len({det("order", "a", "b"), det("order", "ab"), det("order", ["a", "b"]), det("orders", "a", "b")}) == 4
     assert det("order", 1.0) == det("order", 1)
+
+
+@pytest.mark.req("REF-02", "F04", "F06", "F07", "F09")
+@settings(max_examples=400)
+@given(documents, st.data())
+def test_the_fast_reader_takes_only_canonical_text(value: JSONValue, data: st.DataObject) -> None:
+    """What it takes, damaged or not, parses to the same value and is the reference encoding of that value."""
+    text = data.draw(damaged(rfc8785.dumps(value)))  # pyright: ignore[reportArgumentType]
+    found = read_plain(text)
+    if found is not None:
+        exact = parse(text)
+        assert json.dumps(found) == json.dumps(exact)
+        assert rfc8785.dumps(exact) == text  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.req("F04", "F06", "F07", "F09")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":1,"a":1}',
+        b"[-0]",
+        b"[0.000001]",
+        b"[1000000000000000.5]",
+        b"[1.0]",
+        b"[1e3]",
+        b"[9007199254740992]",
+        b"[-9007199254740992]",
+        b"[18446744073709551615]",
+        b"[18446744073709551616]",
+        b'["\\u0000"]',
+        b'["\\ud800"]',
+        b'["\\/"]',
+        b'{"b":1,"a":1}',
+        '{"\U0001f600":1}'.encode(),
+        b"[1,]",
+        b"[1] ",
+        b"\xef\xbb\xbf[1]",
+        b"\xff",
+        b"[NaN]",
+        b"",
+        b"[" * 65 + b"]" * 65,
+        b"[" + b"0," * 100_000 + b"0]",
+    ],
+)
+def test_the_fast_reader_leaves_what_is_rare(text: bytes) -> None:
+    """Another spelling, a number that others round, order above U+FFFF, a limit: the exact path judges."""
+    assert read_plain(text) is None
+
+
+@pytest.mark.req("REF-02", "F09")
+@settings(max_examples=500)
+@given(st.floats(1e-7, 1e17) | st.floats(-1e17, -1e-7) | st.decimals(-1000, 1000, places=2).map(float))
+def test_fractions_have_one_spelling(number: float) -> None:
+    """Written fast or exactly, a fraction has the reference bytes; the usual ones are read fast."""
+    if not _is_safe(number):
+        return
+    text = rfc8785.dumps([number])
+    assert encode([number]) == text
+    if 0.001 < abs(number) < 1e9:
+        assert read_plain(text) is not None or number == 0
+
+
+@pytest.mark.req("F07")
+def test_a_character_above_u_ffff_is_rare_only_in_a_name() -> None:
+    """A smiley in a value changes no order; in a name it does."""
+    assert read_plain('{"a":["\U0001f600"]}'.encode()) == {"a": ["\U0001f600"]}
+    assert read_plain('{"a":{"\U0001f600":1}}'.encode()) is None

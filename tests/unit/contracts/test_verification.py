@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from seapost.contracts.canonical import encode
 from seapost.contracts.envelope import Envelope
 from seapost.contracts.receipt_registry import ReceiptRegistry
 from seapost.contracts.receipts import ConsumerReceipt, Receipt
-from seapost.contracts.verification import VerifiedReceipt, verify_acknowledgement
+from seapost.contracts.verification import VerifiedReceipt, verify_acknowledgement, verify_by_contract
 from seapost.model.delivery import Claim
 from seapost.model.errors import ContractError, DigestMismatch, UnknownContract
 from seapost.model.outcome import Acknowledged
@@ -26,6 +28,7 @@ from tests.kit.contracts import (
     receipt_registry,
     search_receipt,
 )
+from tests.kit.damage import damaged
 
 SEARCH = member("search", "search_projector", projection=("search", "3"))
 
@@ -206,3 +209,64 @@ def test_a_receipt_type_can_compare_its_own_business_identity() -> None:
     of = replace(claim(), envelope=other.envelope)
     with pytest.raises(ContractError, match="another count"):
         _ = verify_acknowledgement(registry, of, answer)
+
+
+def _both_verdicts(of: Claim, answer: Acknowledged) -> tuple[object, object]:
+    registry = receipt_registry()
+    verdicts: list[object] = []
+    for verify in (verify_acknowledgement, verify_by_contract):
+        try:
+            verdicts.append(verify(registry, of, answer))
+        except ContractError as error:
+            verdicts.append(error.rule)
+    return verdicts[0], verdicts[1]
+
+
+REFERENCES = ("billing-1", "a b", 'say "x"', "Rö", "back\\slash", " x", "y ", "", "r" * 200, "r" * 201)
+
+
+@pytest.mark.req("DLV-07", "DLV-08", "DLV-19")
+@settings(max_examples=400)
+@given(st.sampled_from(REFERENCES), st.data())
+def test_recognising_a_receipt_and_reading_it_have_one_verdict(reference: str, data: st.DataObject) -> None:
+    """Whatever stands in the answer, comparing bytes accepts what the contract accepts, with the same result."""
+    document = receipt().to_json() | {"consumerReceiptRef": reference}
+    named = json.loads(ack(receipt()))
+    named["appliedReceipt"]["consumerReceiptRef"] = reference
+    texts = (encode(document), encode(named))
+    answer = Acknowledged(data.draw(damaged(texts[0])), data.draw(damaged(texts[1])))
+    recognised, read = _both_verdicts(claim(), answer)
+    assert recognised == read
+
+
+@pytest.mark.req("DLV-07", "DLV-11", "DLV-19", "SET-11")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"destination": "audit"},
+        {"consumer_name": "auditor"},
+        {"event_type": "order.placed@2"},
+        {"schema_version": "2"},
+        {"receipt_type": "SearchReceipt"},
+        {"consumer_name": "Billing"},
+    ],
+)
+def test_another_member_has_one_verdict(changes: dict[str, str]) -> None:
+    """The same answer against members that froze something else, one of them with a name that is none."""
+    of = claim()
+    other = replace(of, member=replace(of.member, **changes))
+    given_receipt = receipt()
+    recognised, read = _both_verdicts(other, Acknowledged(given_receipt.canonical(), ack(given_receipt)))
+    assert isinstance(recognised, VerifiedReceipt) is (changes == {})
+    assert isinstance(read, VerifiedReceipt) is (changes == {})
+
+
+@pytest.mark.req("DLV-07", "AMB-38")
+@given(st.sampled_from(["2026-02-29T01:30:00.000000Z", "2026-02-28T24:00:00.000000Z", "2026-02-28T01:30:00.000000Z"]))
+@example("2026-02-28T01:30:00.0000000")
+def test_the_time_of_a_receipt_must_exist(moment: str) -> None:
+    """The one value that no digest covers is still judged by its contract's rule."""
+    document = receipt().to_json() | {"committedAt": moment}
+    recognised, read = _both_verdicts(claim(), Acknowledged(encode(document), ack(receipt())))
+    assert recognised == read

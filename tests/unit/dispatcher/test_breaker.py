@@ -124,3 +124,30 @@ def test_dispatchers_do_not_probe_in_step() -> None:
         _fail(breaker, 3)
         waits.add(breaker.wait_seconds())
     assert len(waits) == 10
+
+
+@pytest.mark.parametrize("answer", ["succeeded", "failed", "abandoned"])
+def test_who_waits_for_the_probe_hears_of_its_answer(answer: str) -> None:
+    """Whatever the probe's end is, it is told once, and only when somebody was told to wait for it."""
+    clock = ManualClock()
+    told: list[BreakerState] = []
+    breaker = Breaker(
+        failures_max=1,
+        open_seconds=10.0,
+        batch_size=10,
+        clock=clock,
+        rng=random.Random(1),
+        on_answer=lambda: told.append(breaker.state),
+    )
+    _fail(breaker, 1)
+    for waits in (False, True):
+        clock.advance(15.0)
+        epoch = breaker.begin()
+        if waits:
+            assert breaker.wait_seconds() == float("inf")
+        getattr(breaker, answer)(epoch)
+        assert len(told) == waits
+        _fail(breaker, 1)
+    assert told == [
+        {"succeeded": BreakerState.CLOSED, "failed": BreakerState.OPEN, "abandoned": BreakerState.HALF_OPEN}[answer]
+    ]

@@ -54,8 +54,10 @@ SHOWN = [
     'seapost_settles_invalid_total{destination="billing"} 1.0',
     'seapost_deliveries_pending{destination="billing"} 7.0',
     'seapost_delivery_oldest_pending_seconds{destination="billing"} 0.0',
+    'seapost_delivery_starved_seconds{destination="billing"} 2.5',
     'seapost_breaker_state{destination="billing",state="open"} 1.0',
     'seapost_breaker_state{destination="billing",state="closed"} 0.0',
+    'seapost_backpressure_closed{destination="billing"} 1.0',
     "seapost_listener_connected 1.0",
     f'seapost_worker_info{{part="dispatcher",region="eu-1",version="{release()}"}} 1.0',
     'seapost_worker_healthy{part="dispatcher"} 1.0',
@@ -72,7 +74,8 @@ def test_what_is_counted_is_shown() -> None:
     metrics.recovered("billing", 1)
     metrics.stale("billing", 1)
     metrics.refused("billing", 1)
-    metrics.backlog("billing", pending=7, oldest_seconds=-0.5, leased=2, unacknowledged=1)
+    metrics.backlog("billing", pending=7, oldest_seconds=-0.5, leased=2, unacknowledged=1, starved_seconds=2.5)
+    metrics.backpressure("billing", closed=True)
     metrics.breaker("billing", "open")
     metrics.listener(connected=True)
     metrics.worker("dispatcher", region="eu-1")

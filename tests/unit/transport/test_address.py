@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from seapost.model.errors import AddressRefused
 from seapost.model.outcome import ErrorCode, Retryable
 from seapost.transport.address import PUBLIC_ONLY, AddressPolicy
-from seapost.transport.http import HttpTransport
+from seapost.transport.http import HttpLimits, HttpTransport
 from tests.kit.consumer import claim
+from tests.kit.eventually import eventually_async
 from tests.kit.serving import always, peer, response
 
 INTERNAL = [
@@ -129,10 +131,10 @@ async def test_name_that_changes_its_mind_is_resolved_for_every_connection(monke
     """A name that resolves to a public address first and to loopback next is refused the second time."""
     answers = iter(["8.8.8.8", "127.0.0.1"])
 
-    async def resolve(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
+    def resolve(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     assert list(await PUBLIC_ONLY.resolve("receiver.example", 443)) == ["8.8.8.8"]
     with pytest.raises(AddressRefused):
         await PUBLIC_ONLY.resolve("receiver.example", 443)
@@ -142,10 +144,10 @@ async def test_name_that_changes_its_mind_is_resolved_for_every_connection(monke
 async def test_one_internal_answer_among_public_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name with several addresses is refused when any one of them is internal."""
 
-    async def resolve(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
+    def resolve(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in ("8.8.8.8", "10.0.0.1")]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with pytest.raises(AddressRefused):
         await PUBLIC_ONLY.resolve("receiver.example", 443)
 
@@ -153,7 +155,6 @@ async def test_one_internal_answer_among_public_ones_is_enough(monkeypatch: pyte
 @pytest.mark.req("F86")
 async def test_checked_address_is_the_one_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection goes to the checked address, while the name stays in the Host field."""
-    loop = asyncio.get_running_loop()
     heads: list[bytes] = []
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -164,14 +165,13 @@ async def test_checked_address_is_the_one_connected_to(monkeypatch: pytest.Monke
     async with peer(script) as url:
         port = int(url.rpartition(":")[2])
         asked: list[str] = []
-        resolve = loop.getaddrinfo
+        resolve = socket.getaddrinfo
 
-        async def getaddrinfo(host: str, port: int, *, type: int = 0, proto: int = 0) -> object:  # noqa: A002
+        def getaddrinfo(host: str, port: int, *arguments: int, **options: int) -> object:
             asked.append(host)
-            actual = "127.0.0.1" if host == "receiver.example" else host
-            return await resolve(actual, port, type=type, proto=proto)
+            return resolve("127.0.0.1" if host == "receiver.example" else host, port, *arguments, **options)
 
-        monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
         policy = AddressPolicy.allowing("127.0.0.1")
         async with HttpTransport(f"http://receiver.example:{port}/", policy=policy) as transport:
             await transport.deliver([claim()], timeout_seconds=10)
@@ -193,3 +193,37 @@ async def test_proxy_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> N
         async with HttpTransport(url, policy=AddressPolicy.allowing("127.0.0.1")) as transport:
             await transport.deliver([claim()], timeout_seconds=10)
     assert visited == []
+
+
+@pytest.mark.req("F23")
+async def test_names_that_never_resolve_hold_up_no_other_destination(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the resolver hangs for fifty destinations, with two connections each, another one's name is resolved."""
+    asked: list[str] = []
+    released = threading.Event()
+    resolve = socket.getaddrinfo
+
+    def getaddrinfo(host: str, port: int, *arguments: int, **options: int) -> object:
+        if host == "dead.example":
+            asked.append(host)
+            released.wait()
+            raise OSError("no answer")
+        return resolve("127.0.0.1", port, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    policy = AddressPolicy.allowing("127.0.0.1")
+    dead = [
+        HttpTransport("http://dead.example/", policy=policy, limits=HttpLimits(connections_max=2)) for _ in range(50)
+    ]
+    async with peer(always(response(b"{}"))) as url:
+        calls = [asyncio.ensure_future(one.deliver([claim()], timeout_seconds=60)) for one in dead for _ in range(2)]
+        try:
+            await eventually_async(lambda: len(asked) == len(calls), what="every dead name being asked for")
+            port = url.rpartition(":")[2]
+            async with HttpTransport(f"http://alive.example:{port}/", policy=policy) as alive:
+                (outcome,) = await alive.deliver([claim()], timeout_seconds=30)
+            assert isinstance(outcome, Retryable)
+            assert outcome.code is ErrorCode.ACK_INVALID
+            assert not any(call.done() for call in calls)
+        finally:
+            released.set()
+        await asyncio.gather(*calls, *(one.aclose() for one in dead))

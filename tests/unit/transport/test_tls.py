@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -63,13 +64,12 @@ async def deliver(monkeypatch: pytest.MonkeyPatch, certificate: Path, *, trusted
     server_context.load_cert_chain(certificate)
     server = await asyncio.start_server(_answer, "127.0.0.1", 0, ssl=server_context)
     port = server.sockets[0].getsockname()[1]
-    loop = asyncio.get_running_loop()
-    resolve = loop.getaddrinfo
+    resolve = socket.getaddrinfo
 
-    async def getaddrinfo(host: str, port: int, *, type: int = 0, proto: int = 0) -> object:  # noqa: A002
-        return await resolve("127.0.0.1" if host == NAME else host, port, type=type, proto=proto)
+    def getaddrinfo(host: str, port: int, *arguments: int, **options: int) -> object:
+        return resolve("127.0.0.1" if host == NAME else host, port, *arguments, **options)
 
-    monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     context = ssl.create_default_context(cafile=str(certificate) if trusted else None)
     policy = AddressPolicy.allowing("127.0.0.1")
     try:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 from psycopg import conninfo
 
-from seapost.cli.databases import database_name, dsn_of
+from seapost.cli.databases import database_name, direct_dsn_of, dsn_of
 from seapost.cli.exit_codes import ExitCode
 from seapost.cli.options import JsonOption
 from seapost.cli.output import Output, Table
@@ -69,7 +69,8 @@ def init(
         if section == "consumer" and database.dsn is None and database.embedded is None:
             continue
         with output.progress(f"preparing [{section}]"):
-            address = dsn_of(database, section)
+            given = dsn if section == "database" else consumer_dsn
+            address = direct_dsn_of(database, section) if given is None else dsn_of(database, section)
             report = installer.migrate(address, guards=guards)
         databases[section] = database_name(address)
         done.append(Done(f"[{section}] {database_name(address)}", "migrated" if report.changed else "current"))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from seapost.cli.databases import database_name, dsn_of
+from seapost.cli.databases import database_name, direct_dsn_of, dsn_of
 from seapost.cli.exit_codes import ExitCode
 from seapost.cli.options import ConfigOption, ConsumerOption, DsnOption, JsonOption
 from seapost.cli.output import Output
@@ -45,7 +45,8 @@ def migrate(
     output = Output(as_json=as_json)
     section = "consumer" if consumer else "database"
     settings = load_settings(file=config, flags={(section, "dsn"): dsn})
-    address = dsn_of(settings.consumer if consumer else settings.database, section)
+    database = settings.consumer if consumer else settings.database
+    address = direct_dsn_of(database, section) if dsn is None else dsn_of(database, section)
     with output.progress("comparing the schema" if dry_run else "migrating"):
         report = installer.migrate(
             address,

@@ -104,7 +104,7 @@ def apply(
     entry = {"source_release": source_release or f"{routed.name}, seapost {release()}", "actor": actor_name(actor)}
     activating = not (register_only or consumer)
 
-    async def act() -> tuple[DeliverySetDefinition, bool]:
+    async def act() -> tuple[DeliverySetDefinition, bool, list[str]]:
         definition = None if version is None else routed.definition(version)
         if consumer:
             if definition is None:
@@ -112,26 +112,20 @@ def apply(
                     definition = (await registry.plan(connection, routed)).definition
             async with acting(settings.consumer, "consumer") as connection:
                 await registry.register(connection, definition, **entry)
-            return definition, False
+            return definition, False, []
         async with acting(settings.database) as connection:
             found = await registry.plan(connection, routed, version=version)
             definition = definition or found.definition
             is_new = found.active_version != definition.delivery_set_version
-            if activating and is_new:
-                await registry.apply(connection, definition, **entry)
-            else:
+            if not activating or not (is_new or found.fair_lanes):
                 await registry.register(connection, definition, **entry)
-            return definition, activating and is_new
+                return definition, False, []
+            await registry.apply(connection, definition, **entry, fair_lanes=routed.fair_lanes)
+            return definition, is_new, _fair_lanes(found)
 
     with output.progress("waiting for appends in flight" if activating else "registering"):
-        definition, activated = asyncio.run(act())
+        definition, activated, lanes = asyncio.run(act())
     name = definition.delivery_set_version
-    if activated:
-        said = f"activated delivery set {name}"
-    else:
-        said = (
-            f"delivery set {name} is active already" if activating else f"registered delivery set {name}, not activated"
-        )
     output.emit(
         {
             "deliverySetVersion": name,
@@ -139,9 +133,17 @@ def apply(
             "registered": True,
             "activated": activated,
         },
-        said,
+        _said(name, activated=activated, activating=activating),
+        *lanes,
     )
     return ExitCode.DONE
+
+
+def _said(name: str, *, activated: bool, activating: bool) -> str:
+    """What `apply` did about the delivery set."""
+    if activated:
+        return f"activated delivery set {name}"
+    return f"delivery set {name} is active already" if activating else f"registered delivery set {name}, not activated"
 
 
 @app.command()
@@ -234,6 +236,7 @@ def _plan_document(found: RoutePlan) -> dict[str, object]:
         "removed": [member.to_json() for member in found.removed],
         "eventsAdded": [list(pair) for pair in found.events_added],
         "eventsRemoved": [list(pair) for pair in found.events_removed],
+        "fairLanes": {name: {"from": before, "to": after} for name, (before, after) in found.fair_lanes.items()},
     }
 
 
@@ -241,14 +244,20 @@ def _plan_blocks(found: RoutePlan) -> list[Fields | str | Table]:
     if not found.changes:
         return [f"delivery set {found.active_version} holds exactly the declared routes"]
     rows = [("+", *_row(member)) for member in found.added] + [("-", *_row(member)) for member in found.removed]
-    blocks: list[Fields | str | Table] = [
-        f"delivery set {found.definition.delivery_set_version} would replace {found.active_version or 'none'}"
-    ]
+    version, active = found.definition.delivery_set_version, found.active_version
+    blocks: list[Fields | str | Table] = (
+        [] if version == active else [f"delivery set {version} would replace {active or 'none'}"]
+    )
     if rows:
         blocks.append(Table(("", *_COLUMNS), rows))
     blocks += [f"+ event {kind}, schema version {version}" for kind, version in found.events_added]
     blocks += [f"- event {kind}, schema version {version}" for kind, version in found.events_removed]
-    return blocks
+    return [*blocks, *_fair_lanes(found)]
+
+
+def _fair_lanes(found: RoutePlan) -> list[str]:
+    """A line for each destination whose declared fair lanes differ."""
+    return [f"fair lanes of {name}: {after} in place of {before}" for name, (before, after) in found.fair_lanes.items()]
 
 
 _COLUMNS = ("event type", "schema", "destination", "consumer", "receipt", "mandatory")

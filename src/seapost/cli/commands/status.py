@@ -122,6 +122,9 @@ def _document(picture: Picture) -> dict[str, object]:
                 "leased": one.leased,
                 "quarantined": one.quarantined,
                 "quarantinedUnacknowledged": one.quarantined_unacknowledged,
+                "fairLanes": one.fair_lanes,
+                "lanesDue": one.lanes_due,
+                "starvedSeconds": round(one.starved_seconds, 3),
             }
             for one in picture.destinations
         ],
@@ -145,13 +148,25 @@ def _blocks(picture: Picture) -> list[Block]:
         ),
         "",
         Table(
-            ("destination", "pending", "due", "oldest", "next", "leased", "suspects", "quarantined", "unseen"),
+            (
+                "destination",
+                "pending",
+                "due",
+                "oldest",
+                "starved",
+                "next",
+                "leased",
+                "suspects",
+                "quarantined",
+                "unseen",
+            ),
             [
                 (
                     one.destination,
                     _count(one.pending),
                     _count(one.due),
                     _duration(one.oldest_seconds),
+                    _duration(one.starved_seconds),
                     one.next_available_at,
                     one.leased,
                     _count(one.suspects),

@@ -70,17 +70,26 @@ async def check_schema_async(connection: AsyncConnection, *, tree: SqlTree | Non
     _judge(shipment, versions, (str(one[0]) for one in functions))
 
 
-def _judge(shipment: Shipment, rows: Iterable[tuple[int, str, str, str, str, bool]], functions: Iterable[str]) -> None:
+async def read_history_async(connection: AsyncConnection, tree: SqlTree) -> SchemaState:
+    """The migrations that were applied, as any of our roles may read them."""
+    return _history(await (await connection.execute(_versions(tree))).fetchall())
+
+
+def _history(rows: Iterable[tuple[int, str, str, str, str, bool]]) -> SchemaState:
     migrations: dict[MigrationKey, AppliedMigration] = {}
     for number, phase, name, checksum, release, dirty in rows:
         key = MigrationKey(number, 0 if phase == Phase.PRE else 1)
         migrations[key] = AppliedMigration(key, name, checksum, release, dirty)
-    state = SchemaState(missing_roles=frozenset(), migrations=migrations)
+    return SchemaState(missing_roles=frozenset(), migrations=migrations)
+
+
+def _judge(shipment: Shipment, rows: Iterable[tuple[int, str, str, str, str, bool]], functions: Iterable[str]) -> None:
+    state = _history(rows)
     refuse_newer(shipment, state)
     refuse_changed(shipment, state)
     for migration in shipment.migrations:
         if migration.phase is Phase.PRE:
-            applied = migrations.get(migration.key)
+            applied = state.migrations.get(migration.key)
             if applied is None or applied.dirty:
                 raise SchemaMissing(detail=f"migration {migration.label} is missing")
     shipped = {one.key.name for one in shipment.objects if one.key.kind is ObjectKind.FUNCTION}

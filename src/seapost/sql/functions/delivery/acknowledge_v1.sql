@@ -6,7 +6,7 @@
 -- Locks: for events with several mandatory members an advisory lock each, in key order, so that of two last
 --   acknowledgements the second sees the first (AMB-47); then the delivery_lease rows in event order.
 -- Errors: SP011 a lease moved twice, SP012 isolation, SP013 argument, 23505 a delivery stands twice in the call, 22P02 when
---   a receipt is no JSON (the dispatcher has decoded it before); all roll the whole call back.
+--   the receipt of a held delivery is no JSON (the dispatcher has decoded it before); all roll the whole call back.
 create or replace function seapost.delivery_acknowledge_v1(
     p_destination text, p_event_ids uuid[], p_attempt_ids bigint[], p_tokens uuid[], p_event_digests bytea[],
     p_receipt_type text, p_receipt_schema_version text, p_receipt_algorithm text,
@@ -25,6 +25,7 @@ declare
     v_consumers text[];
     v_projection_names text[];
     v_projection_versions text[];
+    v_usual text[];
     v_alone int[];
     v_several int[];
     v_shared uuid[];
@@ -39,8 +40,9 @@ begin
     -- The members this receipt may satisfy, looked up once, so that the statement below joins nothing but the lease.
     select array_agg(m.member_id), array_agg(m.member_id) filter (where m.siblings = 1),
            array_agg(m.member_id) filter (where m.siblings > 1), array_agg(m.consumer_name),
-           array_agg(m.projection_name), array_agg(m.projection_version)
-    into v_members, v_alone, v_several, v_consumers, v_projection_names, v_projection_versions
+           array_agg(m.projection_name), array_agg(m.projection_version),
+           array_agg(seapost.delivery_usual_receipt(m.destination, m.consumer_name, m.projection_name, m.event_type, m.schema_version))
+    into v_members, v_alone, v_several, v_consumers, v_projection_names, v_projection_versions, v_usual
     from seapost.delivery_set_member as m
     where m.destination = p_destination and m.expected_receipt_type = p_receipt_type
       and m.expected_receipt_schema_version = p_receipt_schema_version and p_receipt_algorithm = 'jcs-sha256-v1';
@@ -55,7 +57,7 @@ begin
     end if;
 
     with given as materialized (
-        select g.*, convert_from(g.receipt_candidate, 'UTF8')::jsonb as receipt
+        select g.*
         from unnest(p_event_ids, p_attempt_ids, p_tokens, p_event_digests, p_receipt_refs, p_receipt_candidates)
             as g (event_id, attempt_id, token, event_digest, receipt_ref, receipt_candidate) order by event_id),
     held as materialized (  -- lateral: one index probe per argument, whatever the statistics of an often empty table say
@@ -66,7 +68,13 @@ begin
             where l.event_id = g.event_id and l.destination = p_destination and l.attempt_id = g.attempt_id
               and l.token = g.token and l.event_digest = g.event_digest and l.member_id = any (v_members)
             for update) as l
-        where seapost.delivery_receipt_matches(g.receipt, g.event_id, g.event_digest, p_destination,
+        cross join lateral (  -- the usual receipt in its one spelling says all that is asked; only another one is read
+            select g.receipt_candidate = convert_to(v_usual[l.line][1] || encode(g.event_digest, 'hex')
+                || '","eventId":"' || g.event_id || v_usual[l.line][2], 'UTF8') as is_usual offset 0) as u
+        cross join lateral (
+            select case when u.is_usual then null else convert_from(g.receipt_candidate, 'UTF8')::jsonb end as content
+            offset 0) as r
+        where u.is_usual or seapost.delivery_receipt_matches(r.content, g.event_id, g.event_digest, p_destination,
             v_consumers[l.line], v_projection_names[l.line], v_projection_versions[l.line])),
     moved as (  -- by key, never by ctid: a renewal updates these rows
         delete from seapost.delivery_lease as l

@@ -38,9 +38,9 @@ begin
         select m.event_id, m.attempt_id, v_moment, 4, 'lease_expired' from moved as m),
     waiting as (
         insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count,
-            failure_count, lost_count, event_digest, destination)
+            failure_count, lost_count, event_digest, destination, lane)
         select m.event_id, v_moment + p_delay, m.created_at, m.member_id, m.attempt_count,
-            m.failure_count + (m.company = 1)::int, m.lost_count + 1, m.event_digest, m.destination
+            m.failure_count + (m.company = 1)::int, m.lost_count + 1, m.event_digest, m.destination, m.lane
         from moved as m)
     select m.destination, count(*) from moved as m group by m.destination;
 end $$;

@@ -34,10 +34,10 @@ begin
         select * from unnest(p_event_ids, p_attempt_ids, p_tokens, p_delays, p_codes, p_refs, p_counted, p_lost)
             as g (event_id, attempt_id, token, delay, code, ref, counted, lost) order by event_id),
     held as materialized (
-        select g.*, l.created_at, l.member_id, l.attempt_count, l.failure_count, l.lost_count, l.company, l.event_digest
+        select g.*, l.created_at, l.member_id, l.attempt_count, l.failure_count, l.lost_count, l.company, l.event_digest, l.lane
         from given as g
         cross join lateral (
-            select l.created_at, l.member_id, l.attempt_count, l.failure_count, l.lost_count, l.company, l.event_digest
+            select l.created_at, l.member_id, l.attempt_count, l.failure_count, l.lost_count, l.company, l.event_digest, l.lane
             from seapost.delivery_lease as l
             where l.event_id = g.event_id and l.destination = p_destination
               and l.attempt_id = g.attempt_id and l.token = g.token
@@ -51,10 +51,10 @@ begin
         select h.event_id, h.attempt_id, v_moment, 2, h.code, h.ref from held as h),
     waiting as (
         insert into seapost.delivery_ready (event_id, available_at, created_at, member_id, attempt_count,
-            failure_count, lost_count, event_digest, destination)
+            failure_count, lost_count, event_digest, destination, lane)
         select h.event_id, v_moment + h.delay, h.created_at, h.member_id, h.attempt_count,
             h.failure_count + (h.counted and (not h.lost or h.company = 1))::int,
-            case when h.lost then h.lost_count + 1 else 0 end, h.event_digest, p_destination
+            case when h.lost then h.lost_count + 1 else 0 end, h.event_digest, p_destination, h.lane
         from held as h)
     select array_agg(m.attempt_id), (select count(*) from held) into v_done, v_held from moved as m;
     if coalesce(cardinality(v_done), 0) <> v_held then

@@ -14,9 +14,7 @@ declare
 begin
     foreach v_destination in array p_destinations loop
         v_key := seapost.dispatcher_sleep_key(v_destination);
-        if pg_try_advisory_lock_shared(v_key) then
-            perform pg_advisory_unlock_shared(v_key);
-        else
+        if not (pg_try_advisory_lock_shared(v_key) and pg_advisory_unlock_shared(v_key)) then  -- left to right
             perform pg_notify('seapost', v_destination);
         end if;
     end loop;
