@@ -1,0 +1,1 @@
+"""Orders and invoices with psycopg alone, in one file."""

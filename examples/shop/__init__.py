@@ -1,0 +1,1 @@
+"""Two services on FastAPI and SQLAlchemy: orders appends, billing receives over HTTP."""
