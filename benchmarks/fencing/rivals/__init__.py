@@ -1,0 +1,1 @@
+"""The rivals, each by the calls that its own workers make."""
