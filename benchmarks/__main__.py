@@ -1,138 +1,134 @@
-"""`make bench`: every workload beside its raw limit, interleaved, medians, one table.
+"""`make bench` and `make bench-quick`: every workload, interleaved, medians, and a report that says where we lose.
 
-Counters may gate a change, seconds never do.
-The report says where we lose. Absolute rates of one machine move by two from hour to hour: believe the ratios.
+Counters may gate a change, seconds never do. Absolute rates of one machine move by two from hour to hour: believe the
+ratios.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import platform
-import statistics
-import tempfile
-from contextlib import ExitStack, asynccontextmanager
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import Final, TypeVar
 
-import psycopg
-from psycopg import conninfo, sql
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
-
-from benchmarks import workloads
+from benchmarks import chart, contest, cost, counters, decay, machine, producers, report
+from benchmarks.entrants import ENTRANTS, ROOT, Entrant
+from benchmarks.goals import goals
+from benchmarks.results import Results
+from benchmarks.server import fresh_database, measured_server
 from benchmarks.settings import Settings
-from seapost.database.embedded import EmbeddedServer
-from seapost.database.installer import migrate
-from seapost.outbox import routes
+from benchmarks.systems.seapost import Seapost
+from seapost.telemetry import logging
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+OUTPUT: Final = ROOT / "build" / "bench"
+COST_DELIVERIES_MAX: Final = 20_000
+LATENCY_PER_SECOND: Final = 50.0
 
-Workload = tuple[str, str | None, "Callable[[psycopg.AsyncConnection[Any]], Awaitable[workloads.Timing]]"]
-
-REPORT = Path("build/bench.json")
+ResultT = TypeVar("ResultT")
 
 
-def main() -> None:
-    """Measure and print."""
-    settings = Settings.from_environment()
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and write report.md, report.json and bench.svg into build/bench."""
+    parser = argparse.ArgumentParser(prog="benchmarks")
+    _ = parser.add_argument("--quick", action="store_true", help="about three minutes; ratios are rough")
+    _ = parser.add_argument(
+        "--only", action="append", default=[], metavar="TEXT", help="systems with this in their name"
+    )
+    options = parser.parse_args(arguments)
+    logging.configure("error")
+    settings = Settings.from_environment(quick=options.quick)
+    chosen = [one for one in ENTRANTS if not options.only or any(text in one.name for text in options.only)]
     with ExitStack() as stack:
-        dsn = settings.dsn or _embedded(stack)
-        with Progress(transient=True) as progress:
-            rates, version = asyncio.run(_measure(settings, dsn, progress))
-    _report(settings, rates, version)
+        dsn = stack.enter_context(measured_server(settings.dsn))
+        results = measure(settings, dsn, chosen)
+    write(results, OUTPUT)
+    _summary(results)
+    return 0
 
 
-def _embedded(stack: ExitStack) -> str:
-    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="seapost-bench-"))
-    Path(directory).chmod(0o755)  # as root, the server runs as a user of its own and must get in
-    memory = {"shared_buffers": "1GB", "max_wal_size": "8GB"}
-    server = stack.enter_context(EmbeddedServer(Path(directory) / "data", settings=memory))
-    return server.dsn()
+def measure(settings: Settings, dsn: str, entrants: list[Entrant]) -> Results:
+    """Every workload in turn; what fails is named in the report and stops nothing else."""
+    say = _Clock()
+    results = Results(
+        machine=machine.shape(),
+        server=machine.server(dsn),
+        settings={**asdict(settings), "dsn": "given" if settings.dsn else "embedded"},
+    )
+    results.systems = contest.run(settings, dsn, entrants, say)
+    deliveries = min(COST_DELIVERIES_MAX, settings.jobs_max // 4)
+    is_here = settings.dsn is None
 
-
-async def _measure(settings: Settings, dsn: str, progress: Progress) -> tuple[dict[str, list[float]], str]:
-    one = workloads.envelopes(workloads.Measured, 1, settings.payload_bytes)  # warms the imports up
-    plan = _workloads(settings)
-    rates: dict[str, list[float]] = {name: [] for name, _, _ in plan}
-    task = progress.add_task("measuring", total=settings.repetitions * len(plan))
-    async with _database(dsn) as connection:
-        _ = await workloads.append(connection, one, 1)
-        _ = await workloads.drain(connection, "one", 1)
-        for _ in range(settings.repetitions):
-            for name, _, run in plan:
-                rates[name].append((await run(connection)).rate)
-                progress.advance(task)
-        return rates, str(connection.info.server_version)
-
-
-def _workloads(settings: Settings) -> list[Workload]:
-    """The workloads in their order: each drain empties what the appends before it left."""
-    count, size = settings.events, settings.payload_bytes
-    single = max(200, count // 10)
-
-    def one(number: int) -> list[bytes]:
-        return workloads.envelopes(workloads.Measured, number, size)
-
-    def two(number: int) -> list[bytes]:
-        return workloads.envelopes(workloads.MeasuredTwice, number, size)
-
-    return [
-        ("raw insert, 1 per transaction", None, lambda c: workloads.raw_append(c, one(single), 1)),
-        ("append, 1 per transaction", "raw insert, 1 per transaction", lambda c: workloads.append(c, one(single), 1)),
-        ("raw insert, 100 per transaction", None, lambda c: workloads.raw_append(c, one(count), 100)),
-        (
-            "append, 100 per transaction",
-            "raw insert, 100 per transaction",
-            lambda c: workloads.append(c, one(count), 100),
-        ),
-        (
-            "append, 100 per transaction, 2 destinations",
-            "raw insert, 100 per transaction",
-            lambda c: workloads.append(c, two(count // 2), 100),
-        ),
-        ("raw loop, batch 100", None, lambda c: workloads.raw_drain(c, one(count), 100)),
-        ("drain with inbox, batch 100", "raw loop, batch 100", lambda c: workloads.drain(c, "one", 100)),
-        ("drain with inbox, 2 destinations, first", "raw loop, batch 100", lambda c: workloads.drain(c, "left", 100)),
-        ("drain with inbox, 2 destinations, last", "raw loop, batch 100", lambda c: workloads.drain(c, "right", 100)),
-    ]
-
-
-@asynccontextmanager
-async def _database(dsn: str) -> AsyncGenerator[psycopg.AsyncConnection[Any]]:
-    """A migrated database of its own with the benchmark's routes active, dropped at the end."""
-    name = f"seapost_bench_{uuid4().hex[:12]}"
-    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as admin:
-        _ = await admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    def part(name: str, work: Callable[[], ResultT]) -> ResultT | None:
+        say(name)
         try:
-            target = conninfo.make_conninfo(dsn, dbname=name)
-            _ = await asyncio.to_thread(migrate, target)
-            async with await psycopg.AsyncConnection.connect(target, autocommit=True) as connection:
-                definition = workloads.APPLICATION.definition("1")
-                await routes.apply(connection, definition, source_release="bench", actor="bench")
-                yield connection
-        finally:
-            _ = await admin.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            return work()
+        except Exception as error:  # noqa: BLE001 - one workload must not take the others with it
+            results.failures[name] = f"{type(error).__name__}: {error}"
+            return None
+
+    if is_here:
+        results.cost = part("server CPU", lambda: cost.measure(dsn, deliveries, settings.repetitions))
+    else:
+        results.failures["server CPU"] = "the server's processes may be on another machine"
+    results.latency = part("latency from commit", lambda: _latency(dsn, settings.latency_events))
+    results.producers = part(
+        "32 producers", lambda: producers.measure(dsn, settings.producer_seconds, settings.repetitions)
+    )
+    results.old_snapshot = part("old snapshot", lambda: decay.old_snapshot(dsn, settings.churn))
+    big = part("big tables", lambda: decay.big_tables(dsn, settings.rows))
+    if big is not None:
+        results.finished, results.waiting = big
+    results.counters = part("counters", counters.measure)
+    return results
 
 
-def _report(settings: Settings, rates: dict[str, list[float]], version: str) -> None:
-    medians = {name: statistics.median(values) for name, values in rates.items()}
-    limits = {name: limit for name, limit, _ in _workloads(settings)}
-    table = Table(title=f"medians of {settings.repetitions}, PostgreSQL {version}, {settings.events} events")
-    for column in ("workload", "per second", "of the raw limit"):
-        table.add_column(column, justify="left" if column == "workload" else "right")
-    for name, rate in medians.items():
-        limit = limits[name]
-        table.add_row(name, f"{rate:,.0f}", "" if limit is None else f"{rate / medians[limit]:.2f}")
-    Console().print(table)
-    REPORT.parent.mkdir(exist_ok=True)
-    facts = asdict(settings) | {"dsn": None, "postgresql": version, "python": platform.python_version()}
-    _ = REPORT.write_text(json.dumps({"settings": facts, "per_second": rates}, indent=1) + "\n", encoding="utf-8")
+def write(results: Results, folder: Path) -> None:
+    """The report, its raw figures and its chart."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _ = (folder / "report.md").write_text(report.page(results), encoding="utf-8")
+    _ = (folder / "report.json").write_text(json.dumps(results.document(), indent=1) + "\n", encoding="utf-8")
+    _ = (folder / report.CHART).write_text(chart.chart(results), encoding="utf-8")
+
+
+def _latency(dsn: str, events: int) -> list[float]:
+    with fresh_database(dsn) as database:
+        return asyncio.run(_latency_of(database, events))
+
+
+async def _latency_of(dsn: str, events: int) -> list[float]:
+    system = Seapost()
+    await system.setup(dsn, install=True)
+    found = await system.latencies(events, LATENCY_PER_SECOND)
+    await system.close()
+    return [committed for _, committed in found]
+
+
+class _Clock:
+    """Says on standard error what happens, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        print(f"{time.monotonic() - self._start:7.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def _summary(results: Results) -> None:
+    rows = goals(results)
+    print(
+        f"goals: {sum(row.met is True for row in rows)} met, {sum(row.met is False for row in rows)} missed, ", end=""
+    )
+    print(
+        f"{sum(row.met is None for row in rows)} not measured; rows where a rival leads: {len(report.losses(results))}"
+    )
+    print(f"the report is {(OUTPUT / 'report.md').relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
