@@ -16,16 +16,19 @@ SEED ?= 1
 WORKERS ?= 2
 PYTEST_ARGS ?=
 MUTANTS ?=
+ROUNDS ?= 20
+FAULT ?=
+OPERATIONS ?= 100000
 
-TESTED := $(shell find src tests examples docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
+TESTED := $(shell find src tests examples benchmarks docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
 
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header
 
-.PHONY: help venv runtime demo test test-pg check trace mutants bench docs contracts lock clean
+.PHONY: help venv runtime demo test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-publish faults mutants bench test-size docs contracts manifest lock clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Set-up ---------------------------------------------------------------------------------------------
 
@@ -63,6 +66,11 @@ test-pg: venv ## Run the database tests on the server named by SEAPOST_TEST_DSN
 	@test -n "$${SEAPOST_TEST_DSN:-}" || { echo "set SEAPOST_TEST_DSN=postgresql://user@host:5432/postgres" >&2; exit 2; }
 	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race
 
+test-pgbouncer: venv ## Run append, inbox and dispatcher through PgBouncer (Debian: apt-get install pgbouncer)
+	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { echo "pgbouncer is not installed" >&2; exit 2; }
+	@SEAPOST_TEST_PGBOUNCER=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) \
+		-k "plain or prepared" tests/conformance tests/pgbouncer
+
 check: venv ## Lint, format, types, import layers, sizes and SQL syntax
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -77,11 +85,45 @@ build/trace.json: $(TESTED) | venv
 trace: build/trace.json ## Write docs/reference/trace.md from a complete test run; fail on an unproved requirement
 	@$(BIN)/python -m tests.kit.trace build/trace.json
 
+model: venv ## Explore every state of the delivery model, and catch every broken twin of it
+	@$(BIN)/python -m tests.model
+
+fencing: venv ## Say stale words through every verb and driver; fail if one is believed (OPERATIONS=100000)
+	@OPERATIONS=$(OPERATIONS) $(BIN)/python -m tests.fencing
+
+fencing-rivals: venv rivals ## Put the same stale success to Seapost and its rivals, side by side
+	@$(BIN)/python -m benchmarks.fencing
+
+faults: venv ## Every fault with many seeds, judged by an oracle; about a quarter of an hour (SEED=n ROUNDS=n FAULT=name)
+	@$(BIN)/python -m tests.fault.matrix --seed $(SEED) --rounds $(ROUNDS) $(addprefix --fault ,$(FAULT))
+
 mutants: venv ## Plant known protocol bugs one by one; fail unless a named test kills each (MUTANTS=a,b)
 	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) --only "$(MUTANTS)"
 
-bench: venv ## Measure append, claim and settle against the raw SQL loop
+build/.rivals: requirements/bench.txt benchmarks/systems/node/package.json benchmarks/systems/install
+	@echo "setting up the rivals of the benchmarks"
+	@benchmarks/systems/install
+	@touch $@
+
+rivals: build/.rivals
+
+bench: venv rivals ## Measure everything beside the rivals; half an hour (BENCH_ROWS=10000000, BENCH_DSN=...)
 	@$(BIN)/python -m benchmarks
+
+bench-quick: venv rivals ## The same in about three minutes; ratios are rough
+	@$(BIN)/python -m benchmarks --quick
+
+bench-publish: venv ## Put the last full run's report and chart into docs/
+	@$(BIN)/python -m benchmarks.publish
+
+bench-counters: venv ## Compare what a delivery costs with benchmarks/baseline.json; fail on 10 % more
+	@$(BIN)/python -m benchmarks.gate
+
+bench-baseline: venv ## Make what a delivery costs now the baseline
+	@$(BIN)/python -m benchmarks.gate --write
+
+test-size: venv ## The plans of the hot functions behind a backlog of a million deliveries
+	@SEAPOST_PLAN_ROWS=1000000 $(BIN)/python -m pytest -n 0 tests/db/test_plans_at_size.py
 
 docs: venv ## Build the documentation strictly into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -89,12 +131,16 @@ docs: venv ## Build the documentation strictly into build/site
 contracts: venv ## Verify the goldens, compile the exported TypeScript, reproduce the digests in Node
 	@bash .ci/contracts
 
+manifest: venv ## Write src/seapost/sql/manifest.json, what `seapost doctor` compares a database with
+	@$(BIN)/python -m tests.kit.manifest
+
 lock: venv ## Make the pinned, hashed requirement files again from pyproject.toml (UPGRADE=--upgrade)
 	@$(PIP) install uv
 	@$(UV_COMPILE) $(UPGRADE) --extra dev --group build pyproject.toml -o requirements/dev.txt
 	@$(UV_COMPILE) $(UPGRADE) --extra server --extra embedded --extra otel --group build \
 		--constraint requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	@$(UV_COMPILE) $(UPGRADE) --no-deps requirements/demo.in -o requirements/demo.txt
+	@$(UV_COMPILE) $(UPGRADE) requirements/bench.in -o requirements/bench.txt
 
 clean: ## Remove everything that was generated
 	@rm -rf $(VENV) build dist .basedpyright .pytest_cache .ruff_cache .hypothesis .import_linter_cache
