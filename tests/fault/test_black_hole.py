@@ -34,6 +34,8 @@ def _call(wire: Proxy, listening: socket.socket) -> tuple[socket.socket, socket.
     near = socket.create_connection(("127.0.0.1", wire.port), timeout=20.0)
     far, _ = listening.accept()
     far.settimeout(20.0)
+    near.sendall(b"?")
+    assert far.recv(1) == b"?"  # so the wire knows the connection
     return near, far
 
 

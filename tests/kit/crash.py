@@ -84,15 +84,15 @@ class Points:
         """Put the points of the database's seams into this process's copy of the store."""
         self._around(delivery, "claim", Point.CLAIM_UNSENT, Point.CLAIM_COMMITTED, only_if_result=True)
         self._around(delivery, "acknowledge", Point.SETTLE_UNSENT, Point.SETTLE_COMMITTED)
-        self._around(inbox, "receive_async", None, Point.RECEIPT_WRITTEN)
-        receive = inbox.receive
+        self._around(inbox, "receive_at_async", None, Point.RECEIPT_WRITTEN)
+        receive = inbox.receive_at
 
         def receive_and_reach(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the original
             result = receive(*arguments, **named)
             self.reach(Point.RECEIPT_WRITTEN)
             return result
 
-        _replace(inbox, "receive", receive_and_reach)
+        _replace(inbox, "receive_at", receive_and_reach)
 
     def _around(
         self, module: ModuleType, name: str, before: Point | None, after: Point, *, only_if_result: bool = False
