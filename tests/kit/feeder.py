@@ -32,16 +32,17 @@ _ORDER: Final = "insert into public.placed_order (event_id, number, event_type) 
 def run(dsn: str, *, seed: int, say: Callable[[str], None]) -> None:
     """Produce until SIGTERM; a session that breaks is replaced."""
     rng = random.Random(seed)
-    stopping = threading.Event()
+    pause = threading.Event()  # never set: a signal handler that sets what its own thread waits for can lock itself out
+    stopping: list[int] = []
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
+    def stop(signal_number: int, _frame: FrameType | None) -> None:
+        stopping.append(signal_number)
 
     signal.signal(signal.SIGTERM, stop)
     say("ready")
     connection: Connection[Any] | None = None
     number = 0
-    while not stopping.is_set():
+    while not stopping:
         number += 1
         kinds = [rng.random() < SHARED_SHARE for _ in range(rng.randint(1, EVENTS_MAX))]
         try:
@@ -51,7 +52,7 @@ def run(dsn: str, *, seed: int, say: Callable[[str], None]) -> None:
         except (psycopg.Error, SeapostError) as error:
             say(f"failed {type(error).__name__}")
             connection = _reset(connection)
-        stopping.wait(rng.uniform(0.0, PAUSE_SECONDS_MAX))
+        pause.wait(rng.uniform(0.0, PAUSE_SECONDS_MAX))
     if connection is not None:
         connection.close()
 

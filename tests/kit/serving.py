@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
+
+PORTS: Final = (15_000, 30_000)
+"""Linux gives outgoing connections ports from 32768, others from 49152: one of those may be gone before it is used."""
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -57,10 +62,13 @@ async def peer(script: Script) -> AsyncGenerator[str]:
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port on which nobody listens, outside of the range that outgoing connections are given theirs from."""
+    rng = random.SystemRandom()
+    while True:
+        port = rng.randrange(*PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 async def read_request(reader: asyncio.StreamReader) -> bytes:
