@@ -50,6 +50,7 @@ EXECUTE: dict[str, set[str]] = {
         "dispatcher_sleep_v1",
         "dispatcher_wake_v1",
         "backpressure_show_v1",
+        "destination_waiting",
     },
     "consumer": {"inbox_receive_v1", "inbox_read_v1", "inbox_committed_at_v1"},
     "operator": {
@@ -59,9 +60,10 @@ EXECUTE: dict[str, set[str]] = {
         "delivery_set_register_v1",
         "delivery_set_activate_v1",
         "destination_set_fair_lanes_v1",
+        "destination_waiting",
         "quarantine_acknowledge_v1",
     },
-    "auditor": {"clock_now", "backpressure_show_v1"},
+    "auditor": {"clock_now", "backpressure_show_v1", "destination_waiting"},
 }
 
 # Functions that run with the rights of whoever calls them; the calling function has the rights already.

@@ -5,7 +5,8 @@ revoke all on all tables in schema seapost from public, seapost_producer, seapos
 revoke all on all sequences in schema seapost from public, seapost_producer, seapost_dispatcher, seapost_consumer, seapost_operator, seapost_auditor;
 revoke all on all functions in schema seapost from public, seapost_producer, seapost_dispatcher, seapost_consumer, seapost_operator, seapost_auditor;
 grant usage on schema seapost to seapost_producer, seapost_dispatcher, seapost_consumer, seapost_operator, seapost_auditor;
-grant execute on function seapost.clock_now to seapost_dispatcher, seapost_operator, seapost_auditor;  -- views call it as their reader
+grant execute on function seapost.clock_now, seapost.destination_waiting
+    to seapost_dispatcher, seapost_operator, seapost_auditor;  -- views call them as their reader
 
 grant execute on function seapost.outbox_append_v1, seapost.canonical_json_v1 to seapost_producer;
 grant select on seapost.delivery_set_versions, seapost.delivery_set_members, seapost.schema_versions to seapost_producer;

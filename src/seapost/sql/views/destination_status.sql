@@ -2,17 +2,13 @@
 -- 100,000 (a larger queue reads as 100,000), so that looking never costs the database more than a moment (MET-01).
 -- starved_since is the oldest due delivery among the fair lanes that hold no more than an equal share of what is due: how
 -- long tenants wait who did not cause the queue (F23). With one lane it is the oldest due delivery of all. Its counts stop
--- earlier, by a number and not by an expression, which would let the planner sort the whole backlog.
+-- earlier, by a number: an expression as the limit lets the planner sort the whole backlog.
 create view seapost.destination_status as
 select n.destination, r.pending, r.due, r.oldest_created_at, r.next_available_at, s.suspects,
        l.leased, l.oldest_expiry_at, q.quarantined, q.unacknowledged as quarantined_unacknowledged,
        coalesce(t.fair_lanes, 1) as fair_lanes, f.lanes_due, f.starved_since
 from (select distinct m.destination from seapost.delivery_set_member as m where m.mandatory) as n
-cross join lateral (
-    select count(*) as pending, count(*) filter (where c.available_at <= seapost.clock_now()) as due,
-           min(c.created_at) as oldest_created_at, min(c.available_at) as next_available_at
-    from (select r.available_at, r.created_at from seapost.delivery_ready as r
-          where r.destination = n.destination limit 100000) as c) as r
+cross join lateral seapost.destination_waiting(n.destination) as r
 cross join lateral (
     select count(*) as suspects
     from (select from seapost.delivery_ready as r where r.destination = n.destination and r.suspect limit 100000) as c) as s
