@@ -76,7 +76,7 @@ class Settling:
             )
             for claim, subject in ((claim, _subject(claim)) for claim in claims)
         ]
-        _ = await inbox.receive_async(self._connection, consumer=self._destination, receipts=receipts)
+        _ = await inbox.receive_at_async(self._connection, consumer=self._destination, receipts=receipts)
 
     async def acknowledge(self, claims: Sequence[Claim]) -> None:
         """Confirm the claims; raise RuntimeError when one was refused."""

@@ -76,7 +76,7 @@ class Seapost(Scenario):
         subject = _subject(claim)
         reference, candidate = self._writer.reference(subject), self._writer.candidate(subject)
         receipt = inbox.NewReceipt(claim.fence.event_id, claim.event_digest, reference, candidate)
-        _ = await inbox.receive_async(self._session, consumer=DESTINATION, receipts=[receipt])
+        _ = await inbox.receive_at_async(self._session, consumer=DESTINATION, receipts=[receipt])
         refusals = await delivery.acknowledge(
             self._session,
             destination=DESTINATION,

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import sys
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from seapost.database.embedded import EmbeddedServer
 from seapost.database.installer import GuardLevel
+from seapost.testing import serve_databases
 from tests.fencing.campaign import Plan, Tally, campaign, restored
-from tests.kit.database import SERVER_VARIABLE, DatabaseServer, open_directory
+from tests.kit.database import SERVER_VARIABLE
 from tests.kit.seeds import new_seed
 
 OPERATIONS_DEFAULT: Final = 100_000
@@ -35,7 +32,7 @@ def main() -> int:
         sys.stderr.write(f"OPERATIONS must be from 1 to {OPERATIONS_MAX}, not {operations}\n")
         return 2
     rng = random.Random(new_seed())
-    with _server() as server:
+    with serve_databases(os.environ.get(SERVER_VARIABLE)) as server:
         original = server.create(GuardLevel.LEAN)
         database, lost = restored(server, original)
         try:
@@ -46,21 +43,6 @@ def main() -> int:
             server.drop(original)
     _report(tally)
     return int(tally.accepted > 0 or tally.live_accepted != tally.live or tally.live == 0)
-
-
-@contextmanager
-def _server() -> Generator[DatabaseServer]:
-    dsn = os.environ.get(SERVER_VARIABLE)
-    if dsn:
-        with DatabaseServer(dsn, None) as databases:
-            yield databases
-        return
-    directory = open_directory()
-    try:
-        with EmbeddedServer(directory / "data", durable=False) as embedded:
-            yield DatabaseServer(embedded.dsn(), embedded)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _report(tally: Tally) -> None:

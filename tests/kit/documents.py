@@ -19,7 +19,6 @@ import inspect
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ import psycopg
 
 from tests.kit.drivers.urls import url_of
 from tests.kit.eventually import eventually
+from tests.kit.serving import free_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PORTS_IN_TEXT: Final = ("8700", "8701")
@@ -91,7 +91,7 @@ class PageRun:
     dsn: str | None = None
     names: dict[str, Any] = field(default_factory=dict[str, Any])
     _background: ExitStack = field(default_factory=ExitStack)
-    _ports: dict[str, str] = field(default_factory=lambda: {port: str(_free_port()) for port in PORTS_IN_TEXT})
+    _ports: dict[str, str] = field(default_factory=lambda: {port: str(free_port()) for port in PORTS_IN_TEXT})
 
     def __enter__(self) -> Self:
         self.names["DSN"] = None if self.dsn is None else url_of(self.dsn)
@@ -210,9 +210,3 @@ class _Process:
             error.add_note(f"output of {self._process.args!r}:\n{output}")
         else:
             assert not ended_early, f"{self._process.args!r} did not run to the end of the page:\n{output}"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -68,18 +68,7 @@ class Accepted:
     def received(self) -> Received:
         """The envelope for a handler that asks for it; put together once, when it is asked for."""
         if self._received is None:
-            envelope = whole(self.opened)
-            self._received = Received(
-                event_id=envelope.event_id,
-                event_type=envelope.event_type,
-                schema_version=envelope.event_schema_version,
-                producer=envelope.producer,
-                aggregate=envelope.aggregate,
-                tenant=envelope.tenant,
-                correlation=envelope.correlation,
-                occurred_at=envelope.occurred_at,
-                attempt_number=self.delivery.attempt_number,
-            )
+            self._received = Received.of(whole(self.opened), self.delivery.attempt_number)
         return self._received
 
 

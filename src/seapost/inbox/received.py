@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 from uuid import UUID
 
-from seapost.contracts.envelope import Aggregate, Correlation, Tenant
+from seapost.contracts.envelope import Aggregate, Correlation, Envelope, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,18 @@ class Received:
     correlation: Correlation
     occurred_at: datetime
     attempt_number: int
+
+    @classmethod
+    def of(cls, envelope: Envelope, attempt_number: int) -> Self:
+        """What this envelope says, delivered for the n-th time."""
+        return cls(
+            event_id=envelope.event_id,
+            event_type=envelope.event_type,
+            schema_version=envelope.event_schema_version,
+            producer=envelope.producer,
+            aggregate=envelope.aggregate,
+            tenant=envelope.tenant,
+            correlation=envelope.correlation,
+            occurred_at=envelope.occurred_at,
+            attempt_number=attempt_number,
+        )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import psycopg
 
-_RECEIVE: Final = "select * from seapost.inbox_receive_v1(%b, %b, %b, %b, %b)"
 _RECEIVE_AT: Final = (
     "select seapost.inbox_committed_at_v1(), r.* from (values (1)) as one (n)"
     " left join seapost.inbox_receive_v1(%b, %b, %b, %b, %b) as r on true"
@@ -55,24 +54,10 @@ class ReadReceipt:
     committed_at: datetime | None
 
 
-def receive(
-    connection: psycopg.Connection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
-) -> dict[UUID, KnownReceipt]:
-    """Write the receipts of new events; return the known ones by event (DLV-14, DLV-20)."""
-    return _known(call(connection, _RECEIVE, _arguments(consumer, receipts)))
-
-
-async def receive_async(
-    connection: psycopg.AsyncConnection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
-) -> dict[UUID, KnownReceipt]:
-    """The same as `receive`, on an async connection."""
-    return _known(await call_async(connection, _RECEIVE, _arguments(consumer, receipts)))
-
-
 def receive_at(
     connection: psycopg.Connection[Any], *, consumer: str, receipts: Sequence[NewReceipt]
 ) -> tuple[dict[UUID, KnownReceipt], datetime]:
-    """`receive` and `committed_at` in one round trip."""
+    """Write the receipts of new events; return the known ones by event, and `committed_at` (DLV-14, DLV-20)."""
     return _known_at(call(connection, _RECEIVE_AT, _arguments(consumer, receipts)))
 
 
@@ -107,10 +92,6 @@ async def read(
     """Read one receipt by its complete identity; there is no list and no latest (RCP rules)."""
     [row] = await call_async(connection, _READ, (consumer, event_id, event_digest, receipt_ref, receipt_digest))
     return ReadReceipt(*row)
-
-
-def _known(rows: list[Row]) -> dict[UUID, KnownReceipt]:
-    return {row[0]: KnownReceipt(*row) for row in rows}
 
 
 def _known_at(rows: list[Row]) -> tuple[dict[UUID, KnownReceipt], datetime]:

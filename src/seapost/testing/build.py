@@ -51,18 +51,7 @@ def received(
         event, key=key, revision=revision, tenant=tenant, producer=event.event_producer or "testing",
         correlation=correlation, occurred_at=MOMENT, event_id=event_id or new_event_id(),
     )  # fmt: skip
-    envelope = read_envelope(prepared.envelope)
-    return Received(
-        event_id=envelope.event_id,
-        event_type=envelope.event_type,
-        schema_version=envelope.event_schema_version,
-        producer=envelope.producer,
-        aggregate=envelope.aggregate,
-        tenant=envelope.tenant,
-        correlation=envelope.correlation,
-        occurred_at=envelope.occurred_at,
-        attempt_number=attempt_number,
-    )
+    return Received.of(read_envelope(prepared.envelope), attempt_number)
 
 
 _SCALARS: Final[Mapping[Any, object]] = {

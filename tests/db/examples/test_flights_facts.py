@@ -47,7 +47,7 @@ def apply(consumer: Connection, name: str, claims: list[Claim]) -> None:
         for claim in claims
     ]
     with consumer.transaction():
-        known = store.receive(consumer, consumer=name, receipts=receipts)
+        known, _ = store.receive_at(consumer, consumer=name, receipts=receipts)
         for claim in claims:
             if claim.fence.event_id not in known:
                 handler = INBOXES[name].handlers[claim.member.event_type, claim.member.schema_version]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from tests.fault.matrix.stage import ALL_SHARED, Homes, Stage
 
 
-class Fault:
+class Fault(ABC):
     """One fault in one round; every choice comes from the round's seeded random numbers.
 
     Attributes:
@@ -36,9 +37,9 @@ class Fault:
         """Start the crew, with whatever has to stand between the processes."""
         self.stage.start_crew()
 
+    @abstractmethod
     def strike(self) -> None:
         """Do the fault and end it: on return nothing is in the way of recovery any more."""
-        raise NotImplementedError
 
     def mend(self) -> None:
         """After recovery: the crew is whole again and nobody is frozen; called once."""
