@@ -1,0 +1,1 @@
+"""Orbit: a task platform whose results reach outside consumers through durable subscriptions."""

@@ -1,0 +1,1 @@
+"""The `orbit` program: the composition root."""

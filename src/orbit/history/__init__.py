@@ -1,0 +1,1 @@
+"""Histories of a run, and the checker that holds them to the promises."""

@@ -1,0 +1,1 @@
+"""The commit-ordered journal: its wake-ups inside one process."""

@@ -1,0 +1,1 @@
+"""The client: management, event connection, automatic consumer and worker, asynchronous and synchronous."""

@@ -1,0 +1,1 @@
+"""The server: one ASGI application for HTTP and WebSocket."""

@@ -1,0 +1,1 @@
+"""HTTP: routes, strict bodies, problems (RFC 9457)."""

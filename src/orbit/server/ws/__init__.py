@@ -1,0 +1,1 @@
+"""WebSocket: sessions of the protocol `orbit.events.v1`."""

@@ -1,0 +1,1 @@
+"""Durable subscriptions: management, deliveries, leases and acknowledgements."""

@@ -1,0 +1,1 @@
+"""The task platform: submission, worker claims, confirmation, recovery."""

@@ -1,0 +1,1 @@
+"""What goes over the wire: bodies, problems and frames, and the documents made from them."""
