@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import psycopg
@@ -38,7 +39,7 @@ _CODES: Final[tuple[tuple[type[SeapostError], ExitCode], ...]] = (
 class Failure:
     """How a command failed: `kind` is the error's class, which the errors page of the reference explains."""
 
-    code: ExitCode
+    code: IntEnum
     kind: str
     message: str
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 import typer
-from typer.main import get_command
 
 from seapost.cli.commands import (
     backpressure,
@@ -28,8 +24,9 @@ from seapost.cli.commands import (
     status,
 )
 from seapost.cli.exit_codes import ExitCode
-from seapost.cli.failures import debugging, failure_of
-from seapost.cli.output import StdoutClosed, to_json, write_stderr, write_stdout
+from seapost.cli.failures import failure_of
+from seapost.cli.output import write_stdout
+from seapost.cli.program import leave, run_program
 from seapost.telemetry.metrics import release
 
 app = typer.Typer(
@@ -75,48 +72,9 @@ app.add_typer(contracts.app, name="contracts")
 
 def main() -> None:
     """Entry point of the `seapost` program."""
-    code = run(sys.argv[1:])
-    if code is not ExitCode.DONE:
-        # What a library left unflushed must not change the exit code at the very end.
-        _silence_stdout()
-    sys.exit(int(code))
+    leave(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> ExitCode:
     """Run one command line; returns its exit code and raises nothing."""
-    try:
-        answer = get_command(app).main(args=list(arguments), prog_name="seapost", standalone_mode=False)
-        write_stdout("")
-    except StdoutClosed:
-        _silence_stdout()
-        return ExitCode.DONE
-    except SystemExit as exit_:
-        if isinstance(exit_.__context__, BrokenPipeError):  # the help text met a closed pipe
-            _silence_stdout()
-            return ExitCode.DONE
-        return ExitCode.DONE if exit_.code in {None, 0} else ExitCode.FAILED
-    except (KeyboardInterrupt, typer.Abort):
-        write_stderr("seapost: interrupted")
-        return ExitCode.INTERRUPTED
-    except BaseException as error:  # noqa: BLE001 - the border of the program: a person must not meet a traceback
-        return _report(error, as_json="--json" in arguments)
-    if answer == ExitCode.INTERRUPTED:
-        write_stderr("seapost: interrupted")
-    return ExitCode(answer) if isinstance(answer, int) else ExitCode.DONE
-
-
-def _report(error: BaseException, *, as_json: bool) -> ExitCode:
-    failure = failure_of(error)
-    if debugging():
-        traceback.print_exception(error)
-    write_stderr(f"seapost: {failure.message}")
-    if as_json:
-        with suppress(Exception):  # the exit code already tells; a lost output changes nothing more
-            write_stdout(to_json(failure.to_json()) + "\n")
-    return failure.code
-
-
-def _silence_stdout() -> None:
-    """Let the interpreter's last flush go nowhere instead of failing."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return ExitCode(run_program(app, "seapost", arguments, failure_of))

@@ -109,5 +109,7 @@ def _listening(settings: ReceiverSettings) -> Generator[socket.socket]:
         raise InvalidSetting(
             f"receiver.port: {settings.host}:{settings.port} cannot be listened on: {error.strerror}"
         ) from None
+    # asyncio does this itself only where a socket names its protocol; else a small answer may wait 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with listening:
         yield listening

@@ -63,10 +63,10 @@ select set_config('TimeZone', 'UTC', false),
 SET_ROLE: Final = "select set_config('role', %s, false)"
 
 
-def part_dsn(dsn: str, part: str) -> str:
-    """The connection string of one part of Seapost (dispatcher, listener, inbox …).
+def part_dsn(dsn: str, part: str, *, program: str = "seapost") -> str:
+    """The connection string of one part of a program, Seapost by default (dispatcher, listener, inbox …).
 
-    The part is seen in pg_stat_activity as `seapost-<part>`. A peer that vanished without a word is noticed
+    The part is seen in pg_stat_activity as `<program>-<part>`. A peer that vanished without a word is noticed
     within about half a minute; limits that `dsn` sets itself win.
 
     Raises:
@@ -75,7 +75,7 @@ def part_dsn(dsn: str, part: str) -> str:
     if not part or len(part.encode()) > PART_BYTES_MAX or not part.isprintable():
         raise InvalidSetting(f"The name of a connection has 1 to {PART_BYTES_MAX} printable bytes, not {part!r}.")
     own = conninfo.conninfo_to_dict(check_dsn(dsn))
-    merged = {**NETWORK_LIMITS, **own, "application_name": f"seapost-{part}"}
+    merged = {**NETWORK_LIMITS, **own, "application_name": f"{program}-{part}"}
     return conninfo.make_conninfo("", **merged)
 
 
@@ -210,15 +210,17 @@ def _pool_arguments(
     *,
     behind_pooler: bool,
     role: str | None,
+    program: str = "seapost",
+    autocommit: bool = False,
 ) -> _PoolArguments:
     if behind_pooler:
         refuse_role(role)
     if not 0 <= size_min <= size_max or size_max < 1:
         raise InvalidSetting(f"A pool holds 0 <= min <= max connections, not {size_min} and {size_max}.")
     return _PoolArguments(
-        conninfo=part_dsn(dsn, part),
-        kwargs={"prepare_threshold": None if behind_pooler else PREPARE_THRESHOLD},
-        name=f"seapost-{part}",
+        conninfo=part_dsn(dsn, part, program=program),
+        kwargs={"prepare_threshold": None if behind_pooler else PREPARE_THRESHOLD, "autocommit": autocommit},
+        name=f"{program}-{part}",
         min_size=size_min,
         max_size=size_max,
         timeout=wait_seconds,
@@ -237,21 +239,35 @@ def open_pool(
     role: str | None = None,
     behind_pooler: bool = False,
     wait_seconds: float = 30.0,
+    program: str = "seapost",
+    autocommit: bool = False,
 ) -> AsyncPool:
     """Describe an asynchronous pool; `async with` opens it, in the process and loop that use it.
 
     Args:
-        part: what the connections are for; they are called `seapost-<part>` in pg_stat_activity.
+        part: what the connections are for; they are called `<program>-<part>` in pg_stat_activity.
         role: role that every session takes on, when the login role is only a member of it.
         role_timeouts: limits of every session. Behind a pooler they are those of the login role
             (`alter role … set …`), because a pooled session is not ours to configure.
         behind_pooler: a transaction-mode pooler stands between: nothing is prepared, no session state, no role.
         wait_seconds: longest wait for a free connection, then `psycopg_pool.PoolTimeout`.
+        program: what the part belongs to: the sessions' names begin with it.
+        autocommit: each statement is a transaction of its own.
 
     A refused connection is tried again with a jittered delay that grows to about 2 seconds and no further: after a
     long outage nobody waits much longer than the server did (F79).
     """
-    arguments = _pool_arguments(dsn, part, size_min, size_max, wait_seconds, behind_pooler=behind_pooler, role=role)
+    arguments = _pool_arguments(
+        dsn,
+        part,
+        size_min,
+        size_max,
+        wait_seconds,
+        behind_pooler=behind_pooler,
+        role=role,
+        program=program,
+        autocommit=autocommit,
+    )
 
     async def configure(connection: AsyncConnection) -> None:
         await configure_session_async(connection, role_timeouts, role=role)

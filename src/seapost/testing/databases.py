@@ -1,4 +1,4 @@
-"""Real databases for tests: one server per test process, a migrated template per guard level, a clone per test.
+"""Real databases for tests: one server per test process, migrated templates, a clone per test.
 
 The server comes out of the wheel, made for throwing away; or it is one that already runs, as a superuser, which several
 test processes may share. A clone takes about 30 ms. Nothing here is for production data.
@@ -10,7 +10,7 @@ import asyncio
 import shutil
 import tempfile
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -110,7 +110,7 @@ class TestDatabase:
 
 
 def _set_role(role: str) -> sql.Composed:
-    name = role if role.startswith("seapost_") else f"seapost_{role}"
+    name = role if "_" in role else f"seapost_{role}"
     return sql.SQL("set role {}").format(sql.Identifier(name))
 
 
@@ -121,7 +121,7 @@ class DatabaseServer:
         self.embedded = embedded
         self._dsn = dsn
         self._run = uuid.uuid4().hex[:8]
-        self._templates: dict[GuardLevel, str] = {}
+        self._templates: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -141,8 +141,17 @@ class DatabaseServer:
     def create(self, template: GuardLevel | None = None) -> TestDatabase:
         """Make an empty database, or a clone of the migrated template of a guard level."""
         name = f"seapost_test_{uuid.uuid4().hex[:12]}"
-        self._create(name, "template0" if template is None else self._template(template))
+        source = "template0"
+        if template is not None:
+            source = self._template(template, lambda dsn: migrate(dsn, guards=template))
+        self._create(name, source)
         return TestDatabase(name, self.dsn(name), template)
+
+    def clone(self, template: str, migrated: Callable[[str], object]) -> TestDatabase:
+        """Make a clone of the template called `template`; `migrated` fills it on first use."""
+        name = f"seapost_test_{uuid.uuid4().hex[:12]}"
+        self._create(name, self._template(template, migrated))
+        return TestDatabase(name, self.dsn(name))
 
     def copy(self, database: TestDatabase) -> TestDatabase:
         """Make a copy of a database, as a backup would be; nobody may be connected to it."""
@@ -155,13 +164,13 @@ class DatabaseServer:
         database.close()
         self._drop(database.name)
 
-    def _template(self, level: GuardLevel) -> str:
-        name = self._templates.get(level)
+    def _template(self, label: str, migrated: Callable[[str], object]) -> str:
+        name = self._templates.get(label)
         if name is None:
-            name = f"seapost_template_{level}_{self._run}"
+            name = f"seapost_template_{label}_{self._run}"
             self._create(name, "template0")
-            self._templates[level] = name
-            migrate(self.dsn(name), guards=level)
+            self._templates[label] = name
+            migrated(self.dsn(name))
         return name
 
     def _create(self, name: str, template: str) -> None:

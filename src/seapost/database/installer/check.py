@@ -10,7 +10,7 @@ from psycopg import AsyncConnection, Connection, sql
 
 from seapost.database.installer.migrations import MigrationKey, Phase
 from seapost.database.installer.objects import ObjectKind
-from seapost.database.installer.plan import refuse_changed, refuse_newer
+from seapost.database.installer.plan import refuse_changed, refuse_gap, refuse_newer
 from seapost.database.installer.state import AppliedMigration, SchemaState
 from seapost.database.installer.tree import Shipment, SqlTree, packaged_tree, read_tree
 from seapost.model.errors import SchemaMissing
@@ -36,12 +36,16 @@ def _packaged_shipment() -> Shipment:
     return read_tree(packaged_tree())
 
 
-def _shipment(tree: SqlTree | None) -> Shipment:
+def _shipment(tree: SqlTree | Shipment | None) -> Shipment:
+    if isinstance(tree, Shipment):
+        return tree
     return _packaged_shipment() if tree is None else read_tree(tree)
 
 
-def check_schema(connection: Connection, *, tree: SqlTree | None = None) -> None:
+def check_schema(connection: Connection, *, tree: SqlTree | Shipment | None = None) -> None:
     """Refuse to work on another schema than this release knows; any of our roles may ask.
+
+    `tree` is the kernel's by default; who asks often passes one that was read already (`read_tree`).
 
     Raises:
         SchemaMissing: nothing is installed, or a `pre` migration or a function of this release is missing.
@@ -58,7 +62,7 @@ def check_schema(connection: Connection, *, tree: SqlTree | None = None) -> None
     _judge(shipment, versions, (str(one[0]) for one in functions))
 
 
-async def check_schema_async(connection: AsyncConnection, *, tree: SqlTree | None = None) -> None:
+async def check_schema_async(connection: AsyncConnection, *, tree: SqlTree | Shipment | None = None) -> None:
     """Asynchronous twin of `check_schema`."""
     shipment = _shipment(tree)
     schema = shipment.tree.schema
@@ -87,6 +91,7 @@ def _judge(shipment: Shipment, rows: Iterable[tuple[int, str, str, str, str, boo
     state = _history(rows)
     refuse_newer(shipment, state)
     refuse_changed(shipment, state)
+    refuse_gap(shipment, state)
     for migration in shipment.migrations:
         if migration.phase is Phase.PRE:
             applied = state.migrations.get(migration.key)

@@ -9,7 +9,7 @@ its end. Whoever holds a lock we need for longer than the lock timeout is named,
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeVar
@@ -24,9 +24,9 @@ from seapost.database.installer.migrations import Migration
 from seapost.database.installer.objects import ObjectKind, SqlObject, changes
 from seapost.database.installer.plan import GuardLevel, OnDirty, Plan, make_plan
 from seapost.database.installer.server import check_server, ensure_roles, take_ownership
-from seapost.database.installer.state import SchemaState, execute_text, read_state
+from seapost.database.installer.state import SchemaState, execute_text, read_as_owner, read_state
 from seapost.database.installer.statements import split
-from seapost.database.installer.tree import Shipment, SqlTree, packaged_tree, read_tree
+from seapost.database.installer.tree import SqlTree, packaged_tree, read_tree
 from seapost.database.pool import NO_TIMEOUTS, configure_session, part_dsn, refuse_pooler
 from seapost.model.errors import InvalidSetting, MigrationBlocked, SeapostError
 
@@ -132,17 +132,17 @@ def migrate(
             f"The lock timeout is above 0 and at most {LOCK_TIMEOUT_SECONDS_MAX} seconds, not {lock_timeout_seconds}."
         )
     shipment = read_tree(tree or packaged_tree())
-    with _connect(dsn) as connection:
+    with connect_directly(dsn) as connection:
         check_server(connection)
         if dry_run:
             connection.execute("set default_transaction_read_only = on")
         with installer_lock(connection, shipment.tree.schema, wait_seconds=wait_seconds) as waited:
-            state = _read(connection, shipment)
+            state = read_as_owner(connection, shipment.tree, shipment.roles.names)
             plan = make_plan(shipment, state, post=post, guards=level, on_dirty=dirty_choice)
             after = state
             if not dry_run and not plan.is_empty:
                 _Installation(dsn, connection, plan, lock_timeout_seconds).run(state)
-                after = _read(connection, shipment)
+                after = read_as_owner(connection, shipment.tree, shipment.roles.names)
     return MigrationReport(
         plan=plan,
         dry_run=dry_run,
@@ -161,7 +161,7 @@ def _choice(kind: type[ChoiceT], value: str, name: str) -> ChoiceT:
 
 
 @contextmanager
-def _connect(dsn: str) -> Generator[Connection]:
+def connect_directly(dsn: str) -> Generator[Connection]:
     """A direct session without time limits; only waiting for locks is limited, later."""
     with psycopg.connect(part_dsn(dsn, "migrate"), autocommit=True, prepare_threshold=None) as connection:
         row = connection.execute("select pg_catalog.pg_backend_pid()").fetchone()
@@ -169,17 +169,6 @@ def _connect(dsn: str) -> Generator[Connection]:
         configure_session(connection, NO_TIMEOUTS)
         connection.execute("set client_min_messages = warning")
         yield connection
-
-
-def _read(connection: Connection, shipment: Shipment) -> SchemaState:
-    """Read the state as the owner role where it exists and we may, for it alone reads the tables."""
-    with connection.transaction():
-        with (
-            suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue),
-            connection.transaction(),
-        ):
-            connection.execute(sql.SQL("set local role {}").format(sql.Identifier(shipment.tree.owner)))
-        return read_state(connection, shipment.tree, shipment.roles.names)
 
 
 class _Installation:
@@ -197,11 +186,15 @@ class _Installation:
         """Apply the plan; every transaction either commits whole or leaves the state before it."""
         if self._plan.roles or state.missing_roles:
             ensure_roles(self._connection, self._shipment.roles, state.missing_roles)
-        segments = _segments(self._plan.before)
+        segments = _segments(self._plan.before, apart=self._tree.stepwise)
         for position, segment in enumerate(segments):
             if segment and not segment[0].transactional:
                 for migration in segment:
                     self._run_outside(migration)
+                continue
+            if segment and self._tree.stepwise:
+                for migration in segment:
+                    self._run_step(migration)
                 continue
             with self._transaction():
                 if position == 0:
@@ -259,7 +252,16 @@ class _Installation:
     def _run_after(self, migration: Migration) -> None:
         if not migration.transactional:
             self._run_outside(migration)
-            return
+        elif self._tree.stepwise:
+            self._run_step(migration)
+        else:
+            with self._transaction():
+                self._migrate((migration,))
+
+    def _run_step(self, migration: Migration) -> None:
+        """The dirty marker in a transaction of its own; then the file and the end of the marker, together or not."""
+        with self._transaction():
+            remembered.record_migration(self._connection, self._tree, migration, finished=False)
         with self._transaction():
             self._migrate((migration,))
 
@@ -337,12 +339,14 @@ class _Installation:
         self._connection.execute(sql.SQL("select {}({})").format(function, sql.Literal(str(level))))
 
 
-def _segments(migrations: Sequence[Migration]) -> list[tuple[Migration, ...]]:
+def _segments(migrations: Sequence[Migration], *, apart: bool) -> list[tuple[Migration, ...]]:
     """Neighbours that share a transaction and those that run outside one, in order.
 
     The first and the last share a transaction, though perhaps with nothing in it: the first prepares, the
-    last replaces the objects.
+    last replaces the objects. With `apart`, both have nothing in them: each migration is a step of its own.
     """
+    if apart and migrations:
+        return [(), *((migration,) for migration in migrations), ()]
     segments = [tuple(group) for _, group in groupby(migrations, key=lambda one: one.transactional)]
     if not segments or not segments[0][0].transactional:
         segments.insert(0, ())

@@ -139,6 +139,7 @@ def make_plan(
     """
     refuse_newer(shipment, state)
     refuse_changed(shipment, state)
+    refuse_gap(shipment, state)
     dirty = _dirty(shipment, state, on_dirty)
     done = dirty if on_dirty is OnDirty.DONE else ()
     pending = [
@@ -188,6 +189,20 @@ def refuse_changed(shipment: Shipment, state: SchemaState) -> None:
                 f"Migration {applied.label} was applied by release {applied.release} with other content than this "
                 "release ships; released migrations are never edited."
             )
+
+
+def refuse_gap(shipment: Shipment, state: SchemaState) -> None:
+    """Raise MigrationChanged when a stepwise history, shipped or applied, is not one unbroken row of steps (MIG-21)."""
+    if not shipment.tree.stepwise:
+        return
+    numbers = [one.number for one in shipment.migrations if one.phase is Phase.PRE]
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise MigrationChanged("The migrations of this release have a gap in their versions.")
+    earlier = [one for one in shipment.migrations if one.key not in state.migrations and one.phase is Phase.PRE]
+    if earlier and earlier[0].number < state.number:
+        raise MigrationChanged(
+            f"Migration {earlier[0].label} is missing here, though {state.number:04d} was applied: there is a gap."
+        )
 
 
 def _dirty(shipment: Shipment, state: SchemaState, on_dirty: OnDirty) -> tuple[Migration, ...]:

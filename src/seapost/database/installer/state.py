@@ -7,6 +7,7 @@ folder that writes rows. All other tables are written by database functions only
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Final, LiteralString, cast
@@ -41,6 +42,17 @@ values (%(number)s, %(phase)s, %(name)s, %(checksum)s, %(release)s,
 on conflict (number, phase) do update
 set name = excluded.name, checksum = excluded.checksum, release = excluded.release,
     finished_at = excluded.finished_at"""
+_RECORD_RESOLUTION: Final = """
+insert into {} (number, phase, started_at, state, reason)
+select m.number, m.phase, m.applied_at, %(state)s, %(reason)s
+from {} as m
+where m.number = %(number)s and m.phase = %(phase)s and m.finished_at is null"""
+_END_MARKER: Final = """
+update {} as m set finished_at = clock_timestamp()
+where m.number = %(number)s and m.phase = %(phase)s and m.finished_at is null"""
+_REMOVE_MARKER: Final = """
+delete from {} as m
+where m.number = %(number)s and m.phase = %(phase)s and m.finished_at is null"""
 _RECORD_OBJECT: Final = """
 insert into {} as o (kind, name, checksum, release)
 values (%(kind)s, %(name)s, %(checksum)s, %(release)s)
@@ -98,7 +110,10 @@ class SchemaState:
 
 def bootstrap_text(tree: SqlTree) -> str:
     """SQL of the installer's own tables for the schema of `tree`."""
-    text = read_sql(resources.files("seapost.database.installer").joinpath("bootstrap.sql"))
+    folder = resources.files("seapost.database.installer")
+    text = read_sql(folder.joinpath("bootstrap.sql"))
+    if tree.stepwise:
+        text = f"{text}\n{read_sql(folder.joinpath('stepwise.sql'))}"
     return text.replace("seapost.", f"{tree.schema}.")
 
 
@@ -143,6 +158,17 @@ def read_state(connection: Connection, tree: SqlTree, roles: Iterable[str]) -> S
     )
 
 
+def read_as_owner(connection: Connection, tree: SqlTree, roles: Iterable[str]) -> SchemaState:
+    """Read the state as the owner role where it exists and we may, for it alone reads the tables."""
+    with connection.transaction():
+        with (
+            suppress(psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue),
+            connection.transaction(),
+        ):
+            connection.execute(sql.SQL("set local role {}").format(sql.Identifier(tree.owner)))
+        return read_state(connection, tree, roles)
+
+
 def _existing(connection: Connection, tree: SqlTree) -> frozenset[ObjectKey]:
     rows = connection.execute(_EXISTING, {"schema": tree.schema})
     return frozenset(ObjectKey(ObjectKind(kind), name) for kind, name in rows)
@@ -185,6 +211,20 @@ def record_migration(connection: Connection, tree: SqlTree, migration: Migration
             "finished": finished,
         },
     )
+
+
+def record_resolution(connection: Connection, tree: SqlTree, key: MigrationKey, *, state: str, reason: str) -> bool:
+    """Remember what an operator decided about a dirty migration, and settle its marker; False when it is not dirty.
+
+    `applied` ends the marker, `reverted` removes it.
+    """
+    values = {"number": key.number, "phase": str(key.phase), "state": state, "reason": reason}
+    resolution, marker = (sql.Identifier(tree.schema, table) for table in ("schema_resolution", "schema_migration"))
+    if not connection.execute(sql.SQL(_RECORD_RESOLUTION).format(resolution, marker), values).rowcount:
+        return False
+    settle = _END_MARKER if state == "applied" else _REMOVE_MARKER
+    connection.execute(sql.SQL(settle).format(marker), values)
+    return True
 
 
 def record_objects(connection: Connection, tree: SqlTree, objects: Iterable[SqlObject]) -> None:

@@ -21,11 +21,16 @@ class SqlTree:
 
     `root` holds `roles/roles.sql`, `migrations/`, `functions/<area>/`, `views/` and `privileges/`; each may
     be missing. Every name in the files carries its schema.
+
+    Attributes:
+        stepwise: each migration commits a dirty marker of its own first and then runs in one transaction that also
+            ends it; one that stopped is refused until an operator decides (`resolve`). Else all share one transaction.
     """
 
     root: Traversable
     schema: str = "seapost"
     owner: str = "seapost_owner"
+    stepwise: bool = False
 
     def __post_init__(self) -> None:
         for name in (self.schema, self.owner):
