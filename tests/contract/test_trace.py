@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.requirements import Scope, load_scope, load_specification
+from tests.kit.requirements import ORBIT, Scope, load_scope, load_specification
 from tests.kit.trace_report import Evidence, problems, render, summary
 
 SPECIFICATION = {"AAA-01": "First sentence. Second `one`|two.", "AAA-02": "Another.", "AAA-03": "Third."}
@@ -85,3 +85,24 @@ def test_the_scope_names_only_what_the_specification_has() -> None:
     assert scope.claimed
     assert set(scope.claimed) | set(scope.review) | set(scope.later) <= set(specification)
     assert {"CLM-05", "REF-02", "NEG-43", "AMB-47", "F04"} <= set(specification)
+    assert {"orbit:SRC-05", "orbit:T-R01", "orbit:T-P6-5", "orbit:TX-03b"} <= set(specification)
+
+
+def test_every_id_of_orbit_is_listed_and_an_unlisted_one_is_a_problem(tmp_path: Path) -> None:
+    """Nothing of the second specification may fall out of sight: claimed, reviewed or later, but listed."""
+    evidence = _evidence(tmp_path, ("t::a", "passed", "orbit:AAA-01"))
+    found = problems({"orbit:AAA-01": "First.", "orbit:AAA-02": "Second."}, _claim("orbit:AAA-01"), evidence)
+    assert found == ["orbit:AAA-02 is listed nowhere in scope.toml"]
+    listed = load_scope()
+    orbit = {requirement for requirement in load_specification() if requirement.startswith(ORBIT)}
+    assert orbit <= {*listed.claimed, *listed.review, *listed.later}
+    assert len(orbit) == 434
+
+
+def test_the_page_keeps_the_two_specifications_apart(tmp_path: Path) -> None:
+    """Both have a `GEN-01`: each stands in the matrix of its own document, without the prefix of the marks."""
+    evidence = _evidence(tmp_path, ("t::kernel", "passed", "GEN-01"), ("t::orbit", "passed", "orbit:GEN-01"))
+    specification = {"GEN-01": "Kernel sentence.", "orbit:GEN-01": "Orbit sentence."}
+    kernel, orbit = render(specification, _claim("GEN-01", "orbit:GEN-01"), evidence).split("## Orbit: proved")
+    assert "| GEN-01 | Kernel sentence. | `t::kernel` |" in kernel
+    assert "| GEN-01 | Orbit sentence. | `t::orbit` |" in orbit

@@ -1,4 +1,4 @@
-"""The `seapost` program as its users run it: real processes, with nothing of this one's environment in their way."""
+"""`seapost` and `orbit` as their users run them: real processes, with nothing of this one's environment in the way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,7 @@ from typing import IO, Any, Final, Self
 from tests.kit.eventually import eventually
 
 PROGRAM: Final = Path(sys.executable).with_name("seapost")
+ORBIT: Final = Path(sys.executable).with_name("orbit")
 SECONDS_MAX: Final = 60.0
 
 
@@ -35,15 +36,27 @@ class Finished:
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a command: that of this process without any setting of Seapost."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SEAPOST_", "PG"))}
+    """The environment of a command: that of this process without any setting of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SEAPOST_", "ORBIT_", "PG"))}
     return {**kept, "PYTHONUNBUFFERED": "1", "COLUMNS": "200", **(changes or {})}
 
 
 def seapost(*arguments: str, folder: Path, env: Mapping[str, str] | None = None, stdin: str = "") -> Finished:
-    """Run one command to its end."""
+    """Run one command of `seapost` to its end."""
+    return finished(PROGRAM, arguments, folder=folder, env=env, stdin=stdin)
+
+
+def orbit(*arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> Finished:
+    """Run one command of `orbit` to its end."""
+    return finished(ORBIT, arguments, folder=folder, env=env)
+
+
+def finished(
+    program: Path, arguments: Sequence[str], *, folder: Path, env: Mapping[str, str] | None, stdin: str = ""
+) -> Finished:
+    """Run one command of a program to its end."""
     done = subprocess.run(
-        [PROGRAM, *arguments],
+        [program, *arguments],
         cwd=folder,
         env=environment(env),
         input=stdin,
@@ -58,9 +71,11 @@ def seapost(*arguments: str, folder: Path, env: Mapping[str, str] | None = None,
 class Running:
     """A command that goes on; its lines are read as they come, and it never outlives the block."""
 
-    def __init__(self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None, program: Path = PROGRAM
+    ) -> None:
         self._process = subprocess.Popen(
-            [PROGRAM, *arguments],
+            [program, *arguments],
             cwd=folder,
             env=environment(env),
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,9 @@
-"""The specification as data: every requirement id with its text, and the list of ids in scope."""
+"""The specifications as data: every requirement id with its text, and the list of ids in scope.
+
+Two specifications share the marks. The ids of the kernel (`docs/spec/outbox.md`) and the field cases stand
+alone; those of Orbit (`docs/spec/subscriptions.md`, the tests of its section 28 among them) carry the prefix
+`orbit:`, because both documents have, say, a `GEN-01`.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,15 @@ from typing import TypedDict, cast
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIFICATION = ROOT / "docs" / "spec" / "outbox.md"
+ORBIT_SPECIFICATION = ROOT / "docs" / "spec" / "subscriptions.md"
+ORBIT = "orbit:"
 SCOPE = ROOT / "docs" / "spec" / "scope.toml"
 
 _ENTRY = re.compile(r"^- \*\*(?P<id>[A-Z]+-\d+)(?P<title>[^*]*)\*\*(?: \[\w+\])?(?: \{\w+\})? ?(?P<text>.*)$")
+# A row of a table whose first cell is an id; `A-nn` are decisions on open points, not requirements.
+_ORBIT_ROW = re.compile(
+    r"^\| (?P<id>(?!A-)(?:T-)?[A-Z][A-Z0-9]*(?:-[0-9]+[a-z]?|[0-9]+)) \| (?P<text>.*?) \|", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +42,14 @@ class Scope:
     later: dict[str, str]
 
 
-class _ScopeFile(TypedDict):
+class _Lists(TypedDict):
     claimed: dict[str, list[str]]
     review: dict[str, list[str]]
     later: dict[str, list[str]]
+
+
+class _ScopeFile(_Lists):
+    orbit: _Lists
     cases: dict[str, str]
 
 
@@ -45,25 +60,36 @@ def _scope_file() -> _ScopeFile:
 
 @cache
 def load_specification() -> dict[str, str]:
-    """Return every id with its text: the requirements of the specification and the field cases."""
+    """Return every id with its text: the requirements of both specifications and the field cases."""
     found: dict[str, str] = {}
     for line in SPECIFICATION.read_text(encoding="utf-8").splitlines():
         entry = _ENTRY.match(line)
         if entry is not None:
             title, text = entry["title"].strip(), entry["text"].strip()
             found[entry["id"]] = f"{title} {text}".strip()
-    return found | _scope_file()["cases"]
+    return found | _orbit_specification() | _scope_file()["cases"]
+
+
+def _orbit_specification() -> dict[str, str]:
+    rows = _ORBIT_ROW.finditer(ORBIT_SPECIFICATION.read_text(encoding="utf-8"))
+    return {ORBIT + row["id"]: row["text"].strip() for row in rows}
 
 
 @cache
 def load_scope() -> Scope:
-    """Return the scope; an id that stands in two lists, or twice in one, is a mistake and raises."""
+    """Return the scope of both; an id that stands in two lists, or twice in one, is a mistake and raises."""
     content = _scope_file()
-    claimed = [requirement for group in content["claimed"].values() for requirement in group]
-    review = {requirement: page for page, group in content["review"].items() for requirement in group}
-    later = {requirement: reason for reason, group in content["later"].items() for requirement in group}
-    listed = claimed + [entry for table in ("review", "later") for group in content[table].values() for entry in group]
-    twice = sorted({requirement for requirement in listed if listed.count(requirement) > 1})
+    kernel, orbit = _read(content, ""), _read(content["orbit"], ORBIT)
+    return Scope(kernel.claimed + orbit.claimed, kernel.review | orbit.review, kernel.later | orbit.later)
+
+
+def _read(lists: _Lists, prefix: str) -> Scope:
+    claimed = [prefix + name for group in lists["claimed"].values() for name in group]
+    review = {prefix + name: page for page, group in lists["review"].items() for name in group}
+    later = {prefix + name: reason for reason, group in lists["later"].items() for name in group}
+    reviewed = [prefix + name for group in lists["review"].values() for name in group]
+    listed = claimed + reviewed + [prefix + name for group in lists["later"].values() for name in group]
+    twice = sorted({name for name in listed if listed.count(name) > 1})
     if twice:
         raise ValueError(f"docs/spec/scope.toml lists {', '.join(twice)} more than once")
     return Scope(tuple(claimed), review, later)

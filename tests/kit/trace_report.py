@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
 
-from tests.kit.requirements import ROOT, Scope
+from tests.kit.requirements import ORBIT, ROOT, Scope
 
 SUMMARY_CHARACTERS_MAX = 150
 
@@ -73,6 +73,11 @@ def problems(specification: dict[str, str], scope: Scope, evidence: Evidence) ->
         if evidence.proves(requirement)
     ]
     found += list(_unexplained(scope))
+    found += [
+        f"{requirement} is listed nowhere in scope.toml"
+        for requirement in specification
+        if requirement.startswith(ORBIT) and requirement not in listed
+    ]
     return found
 
 
@@ -88,43 +93,68 @@ def _unexplained(scope: Scope) -> Iterator[str]:
         path = ROOT / page
         if not path.is_file():
             yield f"{requirement} is reviewed in {page}, which does not exist"
-        elif re.search(rf"\b{re.escape(requirement)}\b", path.read_text(encoding="utf-8")) is None:
+        elif re.search(rf"\b{re.escape(requirement.removeprefix(ORBIT))}\b", path.read_text(encoding="utf-8")) is None:
             yield f"{requirement} is reviewed in {page}, which does not name it"
 
 
 def render(specification: dict[str, str], scope: Scope, evidence: Evidence) -> str:
-    """Return the page: one line per id in scope, then what was reviewed, then what comes later."""
+    """Return the page: the matrix of the kernel, then that of Orbit.
+
+    Each has one line per id in scope, then what was reviewed, then what comes later.
+    """
     lines = [
         "# Requirement trace",
         "",
         "Written by `make trace` from a complete test run; do not edit. The sentences are shortened; the",
-        "[specification](../spec/outbox.md) has them in full; `docs/spec/scope.toml` lists the ids that are claimed.",
-        "",
-        "## Proved by tests",
-        "",
-        "| Id | Requirement | Tests |",
-        "|---|---|---|",
+        "specifications ([kernel](../spec/outbox.md), [Orbit](../spec/subscriptions.md)) have them in full;",
+        "`docs/spec/scope.toml` lists the ids that are claimed. In the marks of the tests, the ids of Orbit",
+        f"carry the prefix `{ORBIT}`.",
+        *_matrix("Kernel", _part(scope, orbit=False), specification, evidence),
+        *_matrix("Orbit", _part(scope, orbit=True), specification, evidence),
     ]
-    for requirement in scope.claimed:
-        tests = "<br>".join(_named(name, outcomes) for name, outcomes in sorted(evidence.tests(requirement).items()))
-        lines.append(_row(requirement, specification, tests or "**none**"))
-    lines += ["", "## Kept by design, explained on a page", "", "| Id | Requirement | Page |", "|---|---|---|"]
-    for requirement, page in sorted(scope.review.items()):
-        relative = "../" + page.removeprefix("docs/")
-        lines.append(_row(requirement, specification, f"[{Path(page).stem}]({relative})"))
-    lines += ["", "## Later", "", "| Id | Requirement | Why not yet |", "|---|---|---|"]
-    lines += [_row(requirement, specification, reason) for requirement, reason in sorted(scope.later.items())]
-    further = sorted(set(evidence.outcomes) - set(scope.claimed) - set(scope.review) - set(scope.later))
+    listed = {*scope.claimed, *scope.review, *scope.later}
+    further = sorted(set(evidence.outcomes) - listed)
     if further:
         lines += ["", "## Proved beyond the scope", "", "| Id | Requirement | Tests |", "|---|---|---|"]
-        for requirement in further:
-            tests = "<br>".join(_named(*entry) for entry in sorted(evidence.tests(requirement).items()))
-            lines.append(_row(requirement, specification, tests))
+        lines += [_row(requirement, specification, _tests(requirement, evidence)) for requirement in further]
     return "\n".join(lines) + "\n"
 
 
+def _part(scope: Scope, *, orbit: bool) -> Scope:
+    def belongs(requirement: str) -> bool:
+        return requirement.startswith(ORBIT) is orbit
+
+    return Scope(
+        tuple(requirement for requirement in scope.claimed if belongs(requirement)),
+        {requirement: page for requirement, page in scope.review.items() if belongs(requirement)},
+        {requirement: reason for requirement, reason in scope.later.items() if belongs(requirement)},
+    )
+
+
+def _matrix(part: str, scope: Scope, specification: dict[str, str], evidence: Evidence) -> Iterator[str]:
+    yield from ("", f"## {part}: proved by tests", "", "| Id | Requirement | Tests |", "|---|---|---|")
+    for requirement in scope.claimed:
+        yield _row(requirement, specification, _tests(requirement, evidence) or "**none**")
+    yield from (
+        "",
+        f"## {part}: kept by design, explained on a page",
+        "",
+        "| Id | Requirement | Page |",
+        "|---|---|---|",
+    )
+    for requirement, page in sorted(scope.review.items()):
+        yield _row(requirement, specification, f"[{Path(page).stem}](../{page.removeprefix('docs/')})")
+    yield from ("", f"## {part}: later", "", "| Id | Requirement | Why not yet |", "|---|---|---|")
+    for requirement, reason in sorted(scope.later.items()):
+        yield _row(requirement, specification, reason)
+
+
+def _tests(requirement: str, evidence: Evidence) -> str:
+    return "<br>".join(_named(name, outcomes) for name, outcomes in sorted(evidence.tests(requirement).items()))
+
+
 def _row(requirement: str, specification: dict[str, str], last: str) -> str:
-    return f"| {requirement} | {summary(specification.get(requirement, ''))} | {last} |"
+    return f"| {requirement.removeprefix(ORBIT)} | {summary(specification.get(requirement, ''))} | {last} |"
 
 
 def _named(name: str, outcomes: frozenset[str]) -> str:

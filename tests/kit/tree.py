@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.kit.requirements import ROOT
 
 SQL = ROOT / "src" / "seapost" / "sql"
+ORBIT_SQL = ROOT / "src" / "orbit" / "sql"
 _SKIPPED = {".git", ".venv", "build", "dist", "node_modules", "__pycache__"}
 _FUNCTION = re.compile(r"^create or replace function (?P<name>[a-z_.0-9]+)\s*\(", re.MULTILINE)
 _VIEW = re.compile(r"^create (?:or replace )?view (?P<name>[a-z_.0-9]+)", re.MULTILINE)
@@ -22,6 +23,7 @@ class SqlObject:
 
     path: Path
     kind: str
+    root: Path = SQL
 
     @property
     def text(self) -> str:
@@ -31,8 +33,8 @@ class SqlObject:
     @property
     def expected_name(self) -> str:
         """The name that folder and file spell: `functions/delivery/claim_v1.sql` is `seapost.delivery_claim_v1`."""
-        parts = self.path.relative_to(SQL / f"{self.kind}s").with_suffix("").parts
-        return "seapost." + "_".join(parts)
+        parts = self.path.relative_to(self.root / f"{self.kind}s").with_suffix("").parts
+        return f"{self.root.parent.name}." + "_".join(parts)
 
     @property
     def names(self) -> list[str]:
@@ -41,8 +43,9 @@ class SqlObject:
         return [match["name"] for match in pattern.finditer(self.text)]
 
     def __str__(self) -> str:
-        """The path under `sql/`, which is how a test names its case."""
-        return self.path.relative_to(SQL).as_posix()
+        """The path under `sql/`, which is how a test names its case; that of another schema begins with its name."""
+        name = self.path.relative_to(self.root).as_posix()
+        return name if self.root == SQL else f"{self.root.parent.name}/{name}"
 
 
 @cache
@@ -62,14 +65,16 @@ def python_files() -> list[Path]:
     return [path for path in tracked_files() if path.suffix == ".py"]
 
 
-def sql_files() -> list[Path]:
-    """Return every SQL file of the kernel, except the generated snapshot of the schema."""
-    return sorted(path for path in SQL.rglob("*.sql") if path.name != "snapshot.sql")
+def sql_files(*roots: Path) -> list[Path]:
+    """Return every SQL file of the kernel, or of these trees, except the generated snapshot of the schema."""
+    return sorted(path for root in roots or (SQL,) for path in root.rglob("*.sql") if path.name != "snapshot.sql")
 
 
-def sql_objects(kind: str) -> list[SqlObject]:
-    """Return the functions or the views; `kind` is `function` or `view`."""
-    return [SqlObject(path, kind) for path in sorted((SQL / f"{kind}s").rglob("*.sql"))]
+def sql_objects(kind: str, *roots: Path) -> list[SqlObject]:
+    """Return the functions or the views of the kernel, or of these trees; `kind` is `function` or `view`."""
+    return [
+        SqlObject(path, kind, root) for root in roots or (SQL,) for path in sorted((root / f"{kind}s").rglob("*.sql"))
+    ]
 
 
 def relative(path: Path) -> str:
