@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from benchmarks import chart, contest, cost, counters, decay, machine, producers, report
 from benchmarks.entrants import ENTRANTS, ROOT, Entrant
 from benchmarks.goals import goals
+from benchmarks.orbit import plan
 from benchmarks.results import Results
 from benchmarks.server import fresh_database, measured_server
 from benchmarks.settings import Settings
@@ -85,6 +86,8 @@ def measure(settings: Settings, dsn: str, entrants: list[Entrant]) -> Results:
     if big is not None:
         results.finished, results.waiting = big
     results.counters = part("counters", counters.measure)
+    sizes = plan.QUICK if settings.name == "quick" else plan.FULL
+    results.orbit = part("Orbit", lambda: plan.measure(sizes, settings.dsn, say))
     return results
 
 

@@ -10,6 +10,7 @@ from benchmarks.contest import APPEND_MANY, APPEND_ONE, DRAIN
 from benchmarks.entrants import FASTSTREAM, OVERLAPPED, PGQUEUER, RAW, RAW_LARGE, SYNCHRONOUS, TWICE, Entrant
 from benchmarks.events import ENVELOPE_BYTES
 from benchmarks.results import Results, percentile
+from orbit.bench.tables import OrbitFigures
 
 KILOBYTE: Final = 1_000
 
@@ -57,7 +58,14 @@ def _at_most(text: str, limit: float, measured: float | None, unit: str = "×") 
 
 def goals(results: Results) -> list[Goal]:
     """Every goal, in the order of the design."""
-    return [*_drains(results), *_appends(results), *_waking(results), *_decay(results), *_counters(results)]
+    return [
+        *_drains(results),
+        *_appends(results),
+        *_waking(results),
+        *_decay(results),
+        *_counters(results),
+        *_orbit(results.orbit),
+    ]
 
 
 def _drains(results: Results) -> list[Goal]:
@@ -128,6 +136,26 @@ def _counters(results: Results) -> list[Goal]:
         _at_most("WAL, append beyond its envelope", 0.9, kilobytes("append_wal", ENVELOPE_BYTES), "kB"),
         _at_most("WAL, each further destination", 0.7, kilobytes("append_wal_further"), "kB"),
         _at_most("round trips per delivery, batch 100", 0.03, counters.get("round_trips"), ""),
+    ]
+
+
+def _orbit(figures: OrbitFigures | None) -> list[Goal]:
+    found = () if figures is None else figures.deliveries
+    latency = figures.latencies[0].took if figures is not None and figures.latencies else None
+
+    def rate(subscriptions: int) -> float | None:
+        fresh = [one for one in found if one.settings.subscriptions == subscriptions and not one.settings.hold_snapshot]
+        return fresh[0].per_second if fresh else None
+
+    def kept() -> float | None:
+        old = [one for one in found if one.settings.hold_snapshot]
+        return _ratio(old[0].last_per_second, old[0].first_per_second) if old else None
+
+    return [
+        _at_least("Orbit: leased and acknowledged, 1 subscription", 5_000, rate(1), "/s"),
+        _at_least("Orbit: leased and acknowledged, 4 subscriptions", 10_000, rate(4), "/s"),
+        _at_least("Orbit: old snapshot held, rate kept", 0.9, kept()),
+        _at_most("Orbit: commit to handler at 100/s, p99", 50.0, None if latency is None else latency.p99, "ms"),
     ]
 
 

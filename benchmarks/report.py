@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.contest import LATENCY, LESS_IS_BETTER, WORKER_CPU, Measured
 from benchmarks.entrants import RAW
 from benchmarks.goals import Goal, goals
+from benchmarks.orbit.chapter import chapter
 from benchmarks.results import Results, median, percentile, workloads
 
 CHART = "bench.svg"
@@ -35,6 +36,8 @@ def page(results: Results) -> str:
         _producers(results),
         "## Counters",
         _counters(results),
+        "## Orbit",
+        "Not measured." if results.orbit is None else chapter(results.orbit),
         "## Who ran, and how",
         _entrants(results.systems),
         "## Machine and server",

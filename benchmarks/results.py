@@ -10,6 +10,7 @@ from benchmarks.cost import Cost
 from benchmarks.decay import Decay
 from benchmarks.entrants import Entrant
 from benchmarks.producers import Producers
+from orbit.bench.tables import OrbitFigures
 
 PERCENTILE_HIGH = 99
 
@@ -34,6 +35,7 @@ class Results:
     finished: Decay | None = None
     waiting: Decay | None = None
     counters: dict[str, float] | None = None
+    orbit: OrbitFigures | None = None
     failures: dict[str, str] = field(default_factory=dict[str, str])
 
     def median(self, entrant: Entrant, workload: str) -> float | None:
@@ -51,6 +53,7 @@ class Results:
         for name in ("cost", "producers", "old_snapshot", "finished", "waiting"):
             part = getattr(self, name)
             whole[name] = None if part is None else asdict(part)
+        whole["orbit"] = None if self.orbit is None else self.orbit.document()
         whole["systems"] = [
             {
                 "name": one.entrant.name,
