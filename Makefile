@@ -19,13 +19,15 @@ MUTANTS ?=
 ROUNDS ?= 20
 FAULT ?=
 OPERATIONS ?= 100000
+TASKS ?= 800
+KILLS ?= 200
 
 TESTED := $(shell find src tests examples benchmarks docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
 
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header
 
-.PHONY: help venv runtime demo test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-publish faults mutants bench test-size docs contracts manifest lock clean
+.PHONY: orbit-docs help venv runtime demo orbit-demo orbit-kills test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-orbit bench-publish faults mutants bench test-size orbit-stress docs contracts manifest lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,13 +60,19 @@ runtime: $(VENV)/.runtime
 demo: runtime ## A month of real flights through two consumers under a chaos loop (FLIGHTS=all, SEED=n)
 	@FLIGHTS=$(FLIGHTS) SEED=$(SEED) $(BIN)/python -m examples.flights
 
+orbit-demo: runtime ## Flights as tasks, three subscribers under a chaos loop, about 50 s (TASKS=n, SEED=n)
+	@$(BIN)/python -c 'from orbit.cli.main import main; main()' demo --flights $(TASKS) --seed $(SEED)
+
+orbit-crash: venv ## Crash the server under confirmations, with and without the flush fence (ROUNDS=n)
+	@ORBIT_CRASH_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -n 0 $(PYTEST_ARGS) tests/orbit/fault/test_fence_crash.py
+
 test: venv ## Run every test on an embedded PostgreSQL (WORKERS=n, PYTEST_ARGS=...)
 	@mkdir -p build
 	@$(BIN)/python -m pytest -n $(WORKERS) --trace-json build/trace.json $(PYTEST_ARGS)
 
 test-pg: venv ## Run the database tests on the server named by SEAPOST_TEST_DSN
 	@test -n "$${SEAPOST_TEST_DSN:-}" || { echo "set SEAPOST_TEST_DSN=postgresql://user@host:5432/postgres" >&2; exit 2; }
-	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race tests/orbit/db tests/orbit/race
 
 test-pgbouncer: venv ## Run append, inbox and dispatcher through PgBouncer (Debian: apt-get install pgbouncer)
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { echo "pgbouncer is not installed" >&2; exit 2; }
@@ -97,6 +105,9 @@ fencing-rivals: venv rivals ## Put the same stale success to Seapost and its riv
 faults: venv ## Every fault with many seeds, judged by an oracle; about a quarter of an hour (SEED=n ROUNDS=n FAULT=name)
 	@$(BIN)/python -m tests.fault.matrix --seed $(SEED) --rounds $(ROUNDS) $(addprefix --fault ,$(FAULT))
 
+orbit-kills: venv ## kill -9 the receiver example 200 times, all points, SQLite and PostgreSQL; 2 to 3 min (KILLS=n, SEED=n)
+	@$(BIN)/python -m tests.orbit.fault.kills --kills $(KILLS) --seed $(SEED)
+
 mutants: venv ## Plant known protocol bugs one by one; fail unless a named test kills each (MUTANTS=a,b)
 	@$(BIN)/python -m tests.mutants --jobs $(WORKERS) --only "$(MUTANTS)"
 
@@ -113,6 +124,9 @@ bench: venv rivals ## Measure everything beside the rivals; half an hour (BENCH_
 bench-quick: venv rivals ## The same in about three minutes; ratios are rough
 	@$(BIN)/python -m benchmarks --quick
 
+bench-orbit: venv ## Only Orbit's chapter of it, into build/bench/orbit.md; about eight minutes (BENCH_DSN=...)
+	@$(BIN)/python -m benchmarks.orbit
+
 bench-publish: venv ## Put the last full run's report and chart into docs/
 	@$(BIN)/python -m benchmarks.publish
 
@@ -125,8 +139,15 @@ bench-baseline: venv ## Make what a delivery costs now the baseline
 test-size: venv ## The plans of the hot functions behind a backlog of a million deliveries
 	@SEAPOST_PLAN_ROWS=1000000 $(BIN)/python -m pytest -n 0 tests/db/test_plans_at_size.py
 
+orbit-stress: venv ## Sixty seconds of everything at once on one Orbit namespace, then its invariants (SECONDS=n)
+	@ORBIT_STRESS_SECONDS=$(or $(SECONDS),60) $(BIN)/python -m pytest -n 0 tests/orbit/race/test_subscription_stress.py
+
 docs: venv ## Build the documentation strictly into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+orbit-docs: venv ## Write Orbit's published documents: OpenAPI, AsyncAPI, JSON Schema and their reference pages
+	@$(BIN)/python -m orbit.server.http.publish docs
+	@$(BIN)/python -m orbit.wire.publish docs
 
 contracts: venv ## Verify the goldens, compile the exported TypeScript, reproduce the digests in Node
 	@bash .ci/contracts

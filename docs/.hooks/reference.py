@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 from typer.main import get_command
 
+from orbit.cli import exit_codes as orbit_exit_codes
+from orbit.cli import main as orbit_main
 from seapost.cli.exit_codes import MEANINGS
 from seapost.cli.failures import failure_of
 from seapost.cli.layers import MANY, SettingField
@@ -52,6 +54,7 @@ def pages() -> dict[str, str]:
     """The pages by file name."""
     writers: dict[str, Callable[[], Iterator[str]]] = {
         "cli.md": _cli,
+        "orbit-cli.md": _orbit_cli,
         "settings.md": _settings,
         "errors.md": _errors,
         "metrics.md": _metrics,
@@ -82,13 +85,32 @@ def _cli() -> Iterator[str]:
         "logs, progress and errors go to standard error. Settings come from flags, then `SEAPOST_…` variables, then a "
         "TOML file; see [settings](settings.md). No command shows a secret."
     )
+    yield from _program("seapost", root, MEANINGS)
+
+
+def _orbit_cli() -> Iterator[str]:
+    root: Parsed = get_command(orbit_main.app)
+    yield "# Commands of Orbit"
+    yield ""
+    yield root.help
+    yield ""
+    yield (
+        "Every command takes `--help` and `--json`: then one JSON document goes to standard output and nothing else; "
+        "logs, progress and errors go to standard error. The database comes from `--dsn`, else from "
+        "`ORBIT_DATABASE_URL`. A token is shown once, by the command that makes it; nothing else shows a secret."
+    )
+    yield from _program("orbit", root, orbit_exit_codes.MEANINGS)
+
+
+def _program(name: str, root: Parsed, meanings: Mapping[Any, str]) -> Iterator[str]:
+    """Every command of a program, then its exit codes."""
     for path, command in _commands(root, ()):
-        yield from _command(path, command)
+        yield from _command((name, *path), command)
     yield ""
     yield "## Exit codes"
     yield ""
     yield from _table(
-        ("Code", "Name", "Meaning"), [(str(int(code)), code.name.lower(), text) for code, text in MEANINGS.items()]
+        ("Code", "Name", "Meaning"), [(str(int(code)), code.name.lower(), text) for code, text in meanings.items()]
     )
 
 
@@ -103,9 +125,9 @@ def _commands(group: Parsed, path: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 def _command(path: tuple[str, ...], command: Parsed) -> Iterator[str]:
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
-    line = " ".join(["seapost", *path, "[OPTIONS]", *(_argument(parameter) for parameter in arguments)])
+    line = " ".join([*path, "[OPTIONS]", *(_argument(parameter) for parameter in arguments)])
     yield ""
-    yield f"## seapost {' '.join(path)}"
+    yield f"## {' '.join(path)}"
     yield ""
     yield f"```text\n{line}\n```"
     yield ""

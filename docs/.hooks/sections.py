@@ -7,9 +7,20 @@ import re
 from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
-SECTIONS = ("Tutorials", "How to", "Reference", "Explanation", "Decisions", "Specification")
+SECTIONS = (
+    "Tutorials",
+    "How to",
+    "Reference",
+    "HTTP interface",
+    "SDK",
+    "Examples",
+    "Explanation",
+    "Decisions",
+    "Reports",
+    "Specification",
+)
 PAGES_FIRST = ("tutorials/first-delivery.md", "explanation/walk.md")
-TITLES = {"How to": "How-to guides", "Spec": "Specification"}
+TITLES = {"How to": "How-to guides", "Api": "HTTP interface", "Sdk": "SDK", "Spec": "Specification"}
 
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
 
