@@ -121,3 +121,16 @@ def test_a_proof_is_compared_in_constant_time() -> None:
     assert blinded[1] == blinded[2]
     assert "gen_random_uuid()" in code or "random" in code
     assert not re.search(r"lease_secret_sha256\s*(?:=|is (?:not )?distinct from)", code.replace(blinded[0], ""))
+
+
+@pytest.mark.req("orbit:LSE-09", "orbit:TSK-10")
+@pytest.mark.parametrize("name", ["confirm_v1", "heartbeat_v1"])
+def test_the_secret_of_an_attempt_is_compared_in_constant_time(name: str) -> None:
+    """A worker's secret goes through the same comparison as a proof, never through one that stops at a difference."""
+    functions = ORBIT / "sql" / "functions"
+    code = re.sub(r"--[^\n]*", "", (functions / "attempt" / f"{name}.sql").read_text(encoding="utf-8"))
+    assert "not orbit.secret_equals(p_secret_sha256, " in code
+    assert not re.search(r"secret_sha256\)?\s*(?:=|<>|is (?:not )?distinct from)", code)
+    assert "sha256(v_blind || p_left) = sha256(v_blind || p_right)" in (functions / "secret" / "equals.sql").read_text(
+        encoding="utf-8"
+    )

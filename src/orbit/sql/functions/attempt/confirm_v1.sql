@@ -37,7 +37,7 @@ begin
     perform orbit.task_relax_commit();
 
     v_task := orbit.task_lock((v_found.task).queue_id, (v_found.task).task_id, p_attempt_id);
-    if p_secret_sha256 is distinct from (v_found.attempt).lease_secret_sha256 then
+    if not orbit.secret_equals(p_secret_sha256, (v_found.attempt).lease_secret_sha256) then
         raise exception using errcode = 'OB010', message = format('attempt %s is not held with this secret', p_attempt_id);
     end if;
     select * into v_receipt from orbit.execution_receipts as r where r.attempt_id = p_attempt_id;

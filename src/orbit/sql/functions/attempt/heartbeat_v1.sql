@@ -17,7 +17,7 @@ declare
     v_deadline timestamptz;
 begin
     select * into v_attempt from orbit.task_attempts as a where a.attempt_id = p_attempt_id for update;
-    if v_attempt.state <> 'RUNNING' or p_secret_sha256 is distinct from v_attempt.lease_secret_sha256
+    if v_attempt.state <> 'RUNNING' or not orbit.secret_equals(p_secret_sha256, v_attempt.lease_secret_sha256)
         or p_attempt_id is distinct from (
             select t.current_attempt_id from orbit.tasks as t where t.task_id = v_attempt.task_id) then
         raise exception using errcode = 'OB010', message = format('attempt %s has ended or the secret is not its own', p_attempt_id);
