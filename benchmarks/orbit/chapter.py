@@ -15,7 +15,7 @@ STREAM_TEXT = (
     "and receipts go out after one flush for all who wait."
 )
 DELIVERY_TEXT = (
-    "`orbit serve` in a process of its own, one consumer of the SDK per subscription in one process, capacity 32, over "
+    "`orbit serve` in a process of its own, one consumer of the SDK per connection in one process, capacity 32, over "
     "real WebSockets; a handler that only counts. Two commits for every 32 deliveries: the lease and the "
     "acknowledgement. `kept` is the rate of the last tenth against the first."
 )

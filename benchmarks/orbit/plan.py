@@ -48,6 +48,7 @@ def streams(sizes: OrbitSizes) -> Iterator[StreamSettings]:
         yield replace(plain, writers=number)
         yield replace(plain, writers=number, commit=CommitMode.FENCED)
         yield replace(plain, writers=number, commit_delay=COMMIT_DELAY_MICROSECONDS)
+        yield replace(plain, writers=number, commit=CommitMode.FENCED, commit_delay=COMMIT_DELAY_MICROSECONDS)
     several = replace(plain, writers=sizes.writers[-1])
     for commit in CommitMode:
         yield replace(several, commit=commit, queues=8)
@@ -61,6 +62,7 @@ def streams(sizes: OrbitSizes) -> Iterator[StreamSettings]:
 def backlogs(sizes: OrbitSizes) -> Iterator[DeliverySettings]:
     """Every measurement of deliveries."""
     yield DeliverySettings(1, sizes.deliveries)
+    yield DeliverySettings(1, sizes.deliveries, connections=2)
     yield DeliverySettings(4, sizes.deliveries)
     yield DeliverySettings(1, sizes.churn)
     yield DeliverySettings(1, sizes.churn, hold_snapshot=True)

@@ -1,6 +1,6 @@
 """The catalogue of mutants: which rule each one breaks, by which edit of the source, and which tests must notice.
 
-The entries are data, in `sql.toml` and `python.toml` beside this file. An edit replaces text that stands exactly
+The entries are data, in the TOML files beside this file. An edit replaces text that stands exactly
 once in its file, so that a mutant cannot quietly stop being one when the source moves on.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOURCE: Final = ROOT / "src"
-FILES: Final = ("sql.toml", "python.toml")
+FILES: Final = ("sql.toml", "python.toml", "orbit.toml")
 
 
 class StaleMutant(Exception):
