@@ -11,10 +11,11 @@ import pytest
 from psycopg import Connection
 
 from tests.kit.database import TestDatabase
+from tests.kit.eventually import eventually
 from tests.kit.orbit.consuming import at_once, change, delivery, exhausted, on, retry, subscription
 from tests.kit.orbit.invariants import assert_invariants
 from tests.kit.orbit.scene import CONNECTION, Scene
-from tests.kit.sessions import SessionFactory
+from tests.kit.sessions import Session, SessionFactory
 
 
 def counted(answers: list[Any], code: str) -> int:
@@ -38,6 +39,31 @@ def test_no_more_than_sixty_four_subscriptions_come_of_eighty_at_once(
     assert (counted(flat, "OB019"), counted(flat, "made")) == (17, 63)
     assert orbit_scene.value("select count(*) from orbit.event_subscriptions") == 64
     assert_invariants(orbit_scene.connection)
+
+
+@pytest.mark.req("orbit:SUB-05", "orbit:SUB-21")
+def test_a_creation_counts_after_the_creation_before_it_is_decided(
+    orbit_database: TestDatabase, orbit_scene: Scene, sessions: SessionFactory
+) -> None:
+    """63 exist and the 64th is uncommitted: the 65th waits for it and is then refused, whatever the timing."""
+    orbit_scene.run(
+        "insert into orbit.event_subscriptions (subscription_id, namespace_id, name, legacy, status)"
+        " select 'sub_old_' || n, namespace_id, 'old-' || n, true, 'DISABLED'"
+        " from orbit.namespaces cross join generate_series(1, 63) as n"
+    )
+    holder, other = sessions(orbit_database, 2)
+    first = holder.call(lambda connection: _state(lambda: on(orbit_scene, connection).subscribe("first")))
+    late = other.start_call(lambda connection: _state(lambda: on(orbit_scene, connection).subscribe("late")))
+    eventually(lambda: late.done or _is_blocked(orbit_scene, other, holder), what="the late creation")
+    assert not late.done
+    holder.commit()
+    assert (first, late.result()) == ("made", "OB019")
+    other.rollback()
+    assert orbit_scene.value("select count(*) from orbit.event_subscriptions") == 64
+
+
+def _is_blocked(scene: Scene, waiting: Session, holder: Session) -> bool:
+    return holder.process_id in scene.value("select pg_blocking_pids(%s)", waiting.process_id)
 
 
 def _state(call: Callable[[], object]) -> str:
