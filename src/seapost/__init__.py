@@ -5,6 +5,7 @@ from __future__ import annotations
 from seapost.contracts.envelope import Aggregate, Correlation, PreparedEvent, Tenant, new_event_id
 from seapost.contracts.events import Event, EventPart
 from seapost.contracts.receipt_registry import ReceiptRegistry
+from seapost.inbox.deciding import Arrived, Conflicting, Deciding, DecidingInbox, read_decided
 from seapost.inbox.inbox import Inbox
 from seapost.inbox.received import Received
 from seapost.model.delivery_set import ProjectionTarget
@@ -20,13 +21,18 @@ from seapost.model.errors import (
 )
 from seapost.outbox.append import append, append_async, append_many, append_many_async, prepare
 from seapost.outbox.application import Application, Destination
+from seapost.projections.projection import Projection
 
 __all__ = [
     "Aggregate",
     "AppendOutsideTransaction",
     "Application",
+    "Arrived",
+    "Conflicting",
     "ContractError",
     "Correlation",
+    "Deciding",
+    "DecidingInbox",
     "Destination",
     "Event",
     "EventConflict",
@@ -35,6 +41,7 @@ __all__ = [
     "Inbox",
     "NoActiveDeliverySet",
     "PreparedEvent",
+    "Projection",
     "ProjectionTarget",
     "ReceiptRegistry",
     "Received",
@@ -48,4 +55,5 @@ __all__ = [
     "append_many_async",
     "new_event_id",
     "prepare",
+    "read_decided",
 ]

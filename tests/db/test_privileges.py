@@ -27,6 +27,9 @@ OPERATIONS = {
     "audit_places",
     "guard_levels",
     "inbox_receipts",
+    "projection_versions",
+    "projection_aggregates",
+    "projection_gaps",
 }
 
 SELECT: dict[str, set[str]] = {
@@ -52,7 +55,16 @@ EXECUTE: dict[str, set[str]] = {
         "backpressure_show_v1",
         "destination_waiting",
     },
-    "consumer": {"inbox_receive_v1", "inbox_read_v1", "inbox_committed_at_v1"},
+    "consumer": {
+        "inbox_receive_v1",
+        "inbox_meet_v1",
+        "inbox_record_v1",
+        "inbox_read_v1",
+        "inbox_committed_at_v1",
+        "projection_meet_v1",
+        "projection_advance_v1",
+        "projection_wait_v1",
+    },
     "operator": {
         "clock_now",
         "backpressure_set_v1",
@@ -61,6 +73,7 @@ EXECUTE: dict[str, set[str]] = {
         "delivery_set_activate_v1",
         "destination_set_fair_lanes_v1",
         "destination_waiting",
+        "projection_register_v1",
         "quarantine_acknowledge_v1",
     },
     "auditor": {"clock_now", "backpressure_show_v1", "destination_waiting"},
@@ -102,6 +115,7 @@ INVOKER_FUNCTIONS = {
     "outbox_is_identifier",
     "outbox_is_timestamp",
     "outbox_notify_sleepers",
+    "projection_open_gaps",
     "quarantine_once",
     "refuse_change",
     "schema_migration_keep",

@@ -10,6 +10,7 @@
 | delivery set version known with another digest | non_retryable, digest_conflict |
 | no such member, or it is another consumer's | non_retryable, identity_conflict |
 | the member expects another receipt type | retryable, dependency_unavailable: this consumer is too old or too new |
+| the member names another projection | retryable, dependency_unavailable: this consumer is not the one meant (SET-32) |
 | no handler for the exact pair of type and version | non_retryable, schema_unknown |
 | the payload breaks its class | non_retryable, schema_invalid |
 
@@ -25,7 +26,7 @@ from typing import Final
 from uuid import UUID
 
 from seapost.contracts.digest import ALGORITHM
-from seapost.contracts.envelope import open_envelope, whole
+from seapost.contracts.envelope import Envelope, open_envelope, whole
 from seapost.contracts.envelope_text import EnvelopeText
 from seapost.contracts.events import Event
 from seapost.inbox.directory import MemberDirectory
@@ -43,7 +44,8 @@ class Accepted:
     """A delivery that may be applied.
 
     Attributes:
-        candidate: the canonical bytes of the receipt to write when the event is new.
+        candidate: the canonical bytes of the receipt to write when the event is new; none where its handler makes it.
+        is_prepared, prepared, refusal: what a deciding inbox learned before the transaction.
     """
 
     delivery: IncomingDelivery
@@ -52,6 +54,10 @@ class Accepted:
     subject: ReceiptSubject
     candidate: bytes
     opened: EnvelopeText
+    is_prepared: bool = field(default=False, init=False)
+    prepared: object = field(default=None, init=False)
+    refusal: Exception | None = field(default=None, init=False)
+    _envelope: Envelope | None = field(default=None, init=False)
     _received: Received | None = field(default=None, init=False)
 
     @property
@@ -68,8 +74,23 @@ class Accepted:
     def received(self) -> Received:
         """The envelope for a handler that asks for it; put together once, when it is asked for."""
         if self._received is None:
-            self._received = Received.of(whole(self.opened), self.delivery.attempt_number)
+            self._received = Received.of(self.envelope, self.delivery.attempt_number)
         return self._received
+
+    @property
+    def envelope(self) -> Envelope:
+        """The complete envelope; put together once, when it is asked for."""
+        if self._envelope is None:
+            self._envelope = whole(self.opened)
+        return self._envelope
+
+    def prepare(self, result: object) -> None:
+        """Keep what was prepared for the handler."""
+        self.is_prepared, self.prepared = True, result
+
+    def refuse(self, refusal: Exception) -> None:
+        """Keep why the handler shall not run, should the event turn out to be new."""
+        self.is_prepared, self.refusal = True, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +156,7 @@ class Examiner:
             inbox.receipts.schema_version,
         ):
             return Refused(Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), "receipt_type")
+        if member.projection != inbox.projection:
+            return Refused(Retryable(ErrorCode.DEPENDENCY_UNAVAILABLE), "projection")
         handler = inbox.handlers.get((delivery.event_type, delivery.schema_version))
         return Refused(NonRetryable(ErrorCode.SCHEMA_UNKNOWN), "unknown_event") if handler is None else handler

@@ -27,6 +27,7 @@ from seapost.contracts.identifiers import check_name
 from seapost.inbox.drivers import AsyncTransactions, Transactions
 from seapost.inbox.receipts import ConsumerReceiptWriter, ReceiptWriter
 from seapost.inbox.received import Received
+from seapost.model.delivery_set import ProjectionTarget
 from seapost.model.errors import InvalidSetting
 
 ARGUMENTS_MIN: Final = 2
@@ -97,6 +98,10 @@ class Inbox:
         self.destination = check_name(name if destination is None else destination, "/destination")
         self.receipts: ReceiptWriter = receipts or ConsumerReceiptWriter(self.name, self.destination)
         self.transactions = transactions
+        self.key: str = self.name
+        """What receipts are kept under: the name, unless several versions of a projection share it."""
+        self.projection: ProjectionTarget | None = None
+        """The one projection it applies; a delivery whose frozen member names another, or none, is not applied."""
         self._events = EventRegistry()
         self._handlers: dict[tuple[str, str], Handler] = {}
         self._is_closed = False
@@ -114,25 +119,31 @@ class Inbox:
         """
 
         def register(function: Function) -> Function:
-            if self._is_closed:
-                raise InvalidSetting("Handlers are registered before the inbox starts to receive.")
-            pair = (event.event_type, event.event_schema_version)
-            if pair in self._handlers:
-                raise InvalidSetting(f"The inbox {self.name} already has a handler for {pair[0]} version {pair[1]}.")
             wants_async = isinstance(self.transactions, AsyncTransactions)
-            if self.transactions is not None and wants_async is not _is_async(function):
+            if self.transactions is not None and wants_async is not is_async(function):
                 kind = "`async def`" if wants_async else "plain functions"
                 raise InvalidSetting(f"The handlers of the inbox {self.name} are {kind}, as its transactions are.")
-            self._events.register(event)
-            self._handlers[pair] = Handler(
-                event=event,
-                function=function,
-                is_async=_is_async(function),
-                wants_received=_count_arguments(function) == ARGUMENTS_MAX,
-            )
+            self._register(event, function)
             return function
 
         return register
+
+    def _register(self, event: type[Event], function: Callable[..., object]) -> Handler:
+        """Keep the handler of an event; raises as `consumer` does."""
+        if self._is_closed:
+            raise InvalidSetting("Handlers are registered before the inbox starts to receive.")
+        pair = (event.event_type, event.event_schema_version)
+        if pair in self._handlers:
+            raise InvalidSetting(f"The inbox {self.name} already has a handler for {pair[0]} version {pair[1]}.")
+        handler = Handler(
+            event=event,
+            function=function,
+            is_async=is_async(function),
+            wants_received=count_arguments(function) == ARGUMENTS_MAX,
+        )
+        self._events.register(event)
+        self._handlers[pair] = handler
+        return handler
 
     @property
     def events(self) -> EventRegistry:
@@ -150,13 +161,14 @@ class Inbox:
         return self
 
 
-def _is_async(function: Callable[..., object]) -> bool:
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether calling it gives an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - looks at an object's own call method, not whether it has one
     )
 
 
-def _count_arguments(function: Callable[..., object]) -> int:
+def count_arguments(function: Callable[..., object]) -> int:
     """How many arguments the handler is called with."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = list(inspect.signature(function).parameters.values())

@@ -16,7 +16,8 @@ from pydantic import Field
 from seapost.contracts.contract import Contract
 from seapost.contracts.digest import ALGORITHM
 from seapost.contracts.fields import Digest, EventId, EventType, Identifier, Label, Name, Version
-from seapost.inbox.receipts import ReceiptSubject
+from seapost.inbox.decided import DecidedReceipts
+from seapost.inbox.receipts import ReceiptSubject, ReceiptWriter
 from seapost.inbox.receive import Receiving
 from seapost.store import inbox as store
 
@@ -66,7 +67,7 @@ async def read_receipt(receiving: Receiving, request: ReceiptReadRequest) -> Rec
     async with receiving.pool.connection() as connection:
         stored = await store.read(
             connection,
-            consumer=inbox.name,
+            consumer=inbox.key,
             event_id=UUID(request.event_id),
             event_digest=bytes.fromhex(subject.digest),
             receipt_ref=request.receipt_ref,
@@ -85,10 +86,17 @@ async def read_receipt(receiving: Receiving, request: ReceiptReadRequest) -> Rec
         request.receipt_type,
         request.receipt_schema_version,
     )
-    # The candidate covers type, version, destination and consumer: equal bytes are equal in all of them.
-    if stated != expected or not hmac.compare_digest(stored.candidate, writer.candidate(subject)):
+    if stated != expected or not _is_about(writer, subject, stored.candidate):
         return CONFLICTING
     answer = writer.answer(
         subject, candidate=stored.candidate, reference=stored.receipt_ref, committed_at=stored.committed_at
     )
     return ReceiptReadResult(result="found", receipt=answer.receipt.decode(), ack=answer.ack.decode())
+
+
+def _is_about(writer: ReceiptWriter, subject: ReceiptSubject, candidate: bytes) -> bool:
+    """Whether the stored candidate is the one expected of this event."""
+    if isinstance(writer, DecidedReceipts):
+        return writer.is_about(subject, candidate)
+    # The candidate covers type, version, destination and consumer: equal bytes are equal in all of them.
+    return hmac.compare_digest(candidate, writer.candidate(subject))

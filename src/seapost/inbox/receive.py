@@ -23,6 +23,8 @@ from typing import Self
 
 from seapost.database.pool import AsyncPool, SyncPool
 from seapost.inbox import borrowed
+from seapost.inbox.deciding import TRANSACTION_EVENTS_MAX, DecidingInbox
+from seapost.inbox.deciding_transaction import decide
 from seapost.inbox.directory import MemberDirectory
 from seapost.inbox.drivers import AsyncTransactions, Transactions
 from seapost.inbox.examine import Accepted, Examiner, Refused
@@ -129,7 +131,9 @@ class Receiving:
 
     async def _apply(self, transaction: Apply, items: dict[int, Accepted], outcomes: dict[int, Outcome]) -> None:
         """Find the outcomes of items by position; see the module's text for how a batch is split."""
-        waiting = [sorted(items, key=lambda position: items[position].delivery.event_id.int)]
+        ordered = sorted(items, key=lambda position: items[position].delivery.event_id.int)
+        size = TRANSACTION_EVENTS_MAX if isinstance(self.inbox, DecidingInbox) else len(ordered)
+        waiting = [ordered[start : start + size] for start in reversed(range(0, len(ordered), size))]
         while waiting:
             positions = waiting.pop()
             batch = [items[position] for position in positions]
@@ -147,8 +151,9 @@ class Receiving:
             else:
                 for position, item in zip(positions, batch, strict=True):
                     outcomes[position] = self._answer(item, committed)
+                without = len(committed.turned_away)
                 duplicates = sum(1 for known in committed.known.values() if known.result == "duplicate")
-                metrics.received(self.inbox.name, "applied", number=len(batch) - len(committed.known))
+                metrics.received(self.inbox.name, "applied", number=len(batch) - without - len(committed.known))
                 metrics.received(self.inbox.name, "duplicate", number=duplicates)
 
     async def _apply_async(self, items: Sequence[Accepted]) -> Committed:
@@ -165,6 +170,8 @@ class Receiving:
             return await loop.run_in_executor(threads, borrowed.apply, transactions, self.inbox, items)
         assert self._sync_pool is not None  # noqa: S101 - checked when the inbox was closed
         threads = self._started(self._sync_pool.max_size)
+        if isinstance(self.inbox, DecidingInbox):
+            return await loop.run_in_executor(threads, decide, self._sync_pool, self.inbox, items)
         return await loop.run_in_executor(threads, apply, self._sync_pool, self.inbox, items)
 
     def _started(self, size: int) -> ThreadPoolExecutor:
@@ -176,6 +183,10 @@ class Receiving:
         """The outcome of an event whose transaction committed."""
         known = committed.known.get(item.event_id) if committed.known else None
         writer = self.inbox.receipts
+        if known is None and item.event_id in committed.decided:
+            return committed.decided[item.event_id]
+        if known is None and item.event_id in committed.turned_away:
+            return self._failed(item, committed.turned_away[item.event_id])
         if known is None:
             assert committed.committed_at is not None  # noqa: S101 - the batch had a new event
             reference = writer.reference(item.subject)

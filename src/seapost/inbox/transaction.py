@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
 from typing import Any, Final
@@ -31,6 +31,7 @@ from seapost.database.pool import AsyncPool, SyncPool
 from seapost.inbox.examine import Accepted
 from seapost.inbox.failures import HandlerFailed, TransactionLost
 from seapost.inbox.inbox import Inbox
+from seapost.model.outcome import Acknowledged
 from seapost.store import inbox as store
 from seapost.store.inbox import KnownReceipt, NewReceipt
 from seapost.telemetry import metrics, tracing
@@ -40,10 +41,17 @@ _NOTHING: Final = nullcontext()
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a committed batch leaves: the receipts that were there before, and the time of the new ones."""
+    """What a committed batch leaves: the receipts that were there before, and the time of the new ones.
+
+    Attributes:
+        decided: the answers that handlers of a deciding inbox made, by event.
+        turned_away: why a new event has no receipt although its transaction committed, by event (AMB-17).
+    """
 
     known: Mapping[UUID, KnownReceipt]
     committed_at: datetime | None
+    decided: Mapping[UUID, Acknowledged] = field(default_factory=dict[UUID, Acknowledged])
+    turned_away: Mapping[UUID, Exception] = field(default_factory=dict[UUID, Exception])
 
 
 def apply(pool: SyncPool, inbox: Inbox, items: Sequence[Accepted]) -> Committed:
@@ -64,8 +72,8 @@ def apply(pool: SyncPool, inbox: Inbox, items: Sequence[Accepted]) -> Committed:
                 for position, item in enumerate(items):
                     if not known or item.event_id not in known:
                         _handle(inbox, connection, position, item, traced=traced)
-                _require_same(connection, committed_at, store.committed_at(connection))
-        _require_committed(block)
+                require_same(connection, committed_at, store.committed_at(connection))
+        require_committed(block)
     return Committed(known, committed_at)
 
 
@@ -83,17 +91,17 @@ async def apply_async(pool: AsyncPool, inbox: Inbox, items: Sequence[Accepted]) 
                 for position, item in enumerate(items):
                     if not known or item.event_id not in known:
                         await _handle_async(inbox, connection, position, item, traced=traced)
-                _require_same(connection, committed_at, await store.committed_at_async(connection))
-        _require_committed(block)
+                require_same(connection, committed_at, await store.committed_at_async(connection))
+        require_committed(block)
     return Committed(known, committed_at)
 
 
 def _handle(inbox: Inbox, connection: Connection[Any], position: int, item: Accepted, *, traced: bool) -> None:
     started = perf_counter()
     try:
-        with _span(inbox, item) if traced or item.traceparent else _NOTHING:
+        with span(inbox, item) if traced or item.traceparent else _NOTHING:
             item.handler.call(connection, item.event, item)
-        _require_open(connection)
+        require_open(connection)
     except Exception as error:
         raise HandlerFailed(position) from error
     finally:
@@ -105,16 +113,17 @@ async def _handle_async(
 ) -> None:
     started = perf_counter()
     try:
-        with _span(inbox, item) if traced or item.traceparent else _NOTHING:
+        with span(inbox, item) if traced or item.traceparent else _NOTHING:
             await item.handler.call_async(connection, item.event, item)
-        _require_open(connection)
+        require_open(connection)
     except Exception as error:
         raise HandlerFailed(position) from error
     finally:
         metrics.apply_seconds(inbox.name, perf_counter() - started)
 
 
-def _span(inbox: Inbox, item: Accepted) -> AbstractContextManager[None]:
+def span(inbox: Inbox, item: Accepted) -> AbstractContextManager[None]:
+    """What a handler runs in."""
     return tracing.handling(inbox.name, item.traceparent, span_attributes(item))
 
 
@@ -132,19 +141,20 @@ def span_attributes(item: Accepted) -> dict[str, str | int]:
     return {"seapost.event_type": item.subject.event_type, "seapost.attempt_number": item.delivery.attempt_number}
 
 
-def _require_open(connection: Connection[Any] | AsyncConnection[Any]) -> None:
+def require_open(connection: Connection[Any] | AsyncConnection[Any]) -> None:
     """The handler left a healthy open transaction; an aborted one would commit as nothing, without an error."""
     if connection.pgconn.transaction_status != TransactionStatus.INTRANS:
         raise TransactionLost
 
 
-def _require_same(connection: Connection[Any] | AsyncConnection[Any], before: datetime, after: datetime) -> None:
+def require_same(connection: Connection[Any] | AsyncConnection[Any], before: datetime, after: datetime) -> None:
     """The transaction is still the one that wrote the receipts: its start is."""
-    _require_open(connection)
+    require_open(connection)
     if before != after:
         raise TransactionLost
 
 
-def _require_committed(block: psycopg.Transaction | psycopg.AsyncTransaction) -> None:
+def require_committed(block: psycopg.Transaction | psycopg.AsyncTransaction) -> None:
+    """The block says that it committed: leaving it over a broken connection raises nothing."""
     if block.status is not block.Status.COMMITTED:
         raise TransactionLost

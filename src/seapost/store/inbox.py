@@ -19,6 +19,11 @@ _RECEIVE_AT: Final = (
     "select seapost.inbox_committed_at_v1(), r.* from (values (1)) as one (n)"
     " left join seapost.inbox_receive_v1(%b, %b, %b, %b, %b) as r on true"
 )
+_MEET: Final = (
+    "select seapost.inbox_committed_at_v1(), r.* from (values (1)) as one (n)"
+    " left join seapost.inbox_meet_v1(%b, %b, %b) as r on true"
+)
+_RECORD: Final = "select seapost.inbox_record_v1(%b, %b, %b, %b, %b)"
 _COMMITTED_AT: Final = "select seapost.inbox_committed_at_v1()"
 _READ: Final = "select * from seapost.inbox_read_v1(%b, %b, %b, %b, %b)"
 
@@ -68,6 +73,27 @@ async def receive_at_async(
     return _known_at(await call_async(connection, _RECEIVE_AT, _arguments(consumer, receipts)))
 
 
+def meet(
+    connection: psycopg.Connection[Any], *, consumer: str, events: Sequence[tuple[UUID, bytes]]
+) -> tuple[dict[UUID, KnownReceipt], datetime]:
+    """Take events for this transaction, each with its digest; return the known receipts by event, and `committed_at`.
+
+    A copy that another transaction holds is waited for, and known afterwards if that one committed (DLV-14, DLV-20).
+    """
+    event_ids, digests = UuidArray(item[0] for item in events), ByteaArray(item[1] for item in events)
+    return _known_at(call(connection, _MEET, (consumer, event_ids, digests)))
+
+
+def record(connection: psycopg.Connection[Any], *, consumer: str, receipts: Sequence[NewReceipt]) -> datetime:
+    """Write the receipts that handlers made; return their `committed_at`.
+
+    Raises:
+        psycopg.errors.UniqueViolation: an event already has a receipt.
+    """
+    [(moment,)] = call(connection, _RECORD, _arguments(consumer, receipts))
+    return moment
+
+
 def committed_at(connection: psycopg.Connection[Any]) -> datetime:
     """The time that receipts written by this transaction carry."""
     [(moment,)] = call(connection, _COMMITTED_AT)
@@ -91,6 +117,20 @@ async def read(
 ) -> ReadReceipt:
     """Read one receipt by its complete identity; there is no list and no latest (RCP rules)."""
     [row] = await call_async(connection, _READ, (consumer, event_id, event_digest, receipt_ref, receipt_digest))
+    return ReadReceipt(*row)
+
+
+def read_sync(
+    connection: psycopg.Connection[Any],
+    *,
+    consumer: str,
+    event_id: UUID,
+    event_digest: bytes,
+    receipt_ref: str,
+    receipt_digest: bytes,
+) -> ReadReceipt:
+    """The same as `read`, on a sync connection."""
+    [row] = call(connection, _READ, (consumer, event_id, event_digest, receipt_ref, receipt_digest))
     return ReadReceipt(*row)
 
 

@@ -141,16 +141,21 @@ class DatabaseServer:
     def create(self, template: GuardLevel | None = None) -> TestDatabase:
         """Make an empty database, or a clone of the migrated template of a guard level."""
         name = f"seapost_test_{uuid.uuid4().hex[:12]}"
-        source = "template0"
-        if template is not None:
-            source = self._template(template, lambda dsn: migrate(dsn, guards=template))
-        self._create(name, source)
+        self._create(name, "template0" if template is None else self._kernel(template))
         return TestDatabase(name, self.dsn(name), template)
 
-    def clone(self, template: str, migrated: Callable[[str], object]) -> TestDatabase:
-        """Make a clone of the template called `template`; `migrated` fills it on first use."""
+    def clone(
+        self, template: str, migrated: Callable[[str], object], *, base: GuardLevel | None = None
+    ) -> TestDatabase:
+        """Make a clone of the template called `template`.
+
+        Args:
+            migrated: fills the template on its first use, given its DSN.
+            base: the guard level of a migrated database to fill; without it an empty one.
+        """
         name = f"seapost_test_{uuid.uuid4().hex[:12]}"
-        self._create(name, self._template(template, migrated))
+        source = "template0" if base is None else self._kernel(base)
+        self._create(name, self._template(template, migrated, source))
         return TestDatabase(name, self.dsn(name))
 
     def copy(self, database: TestDatabase) -> TestDatabase:
@@ -164,11 +169,14 @@ class DatabaseServer:
         database.close()
         self._drop(database.name)
 
-    def _template(self, label: str, migrated: Callable[[str], object]) -> str:
+    def _kernel(self, level: GuardLevel) -> str:
+        return self._template(level, lambda dsn: migrate(dsn, guards=level), "template0")
+
+    def _template(self, label: str, migrated: Callable[[str], object], source: str) -> str:
         name = self._templates.get(label)
         if name is None:
             name = f"seapost_template_{label}_{self._run}"
-            self._create(name, "template0")
+            self._create(name, source)
             self._templates[label] = name
             migrated(self.dsn(name))
         return name

@@ -95,9 +95,9 @@ async def run_until_idle_async(
         pool = await stack.enter_async_context(
             open_pool(database.dsn, part="testing", role="seapost_dispatcher", size_max=CONNECTIONS)
         )
-        context = _context(pool, receipts)
+        context = drain_context(pool, receipts)
         lines = [
-            _Line(context, consumer.destination, await _receiver(stack, consumer, consumer_database or database))
+            Line(context, consumer.destination, await _receiver(stack, consumer, consumer_database or database))
             for consumer in consumers
         ]
         drained = Drained()
@@ -111,7 +111,8 @@ async def run_until_idle_async(
         return drained
 
 
-def _context(pool: AsyncPool, receipts: ReceiptRegistry) -> Context:
+def drain_context(pool: AsyncPool, receipts: ReceiptRegistry) -> Context:
+    """What the claims, calls and settles of a drain share."""
     settings = DispatcherSettings()
     stopping = Stopping(give_back_seconds=settings.give_back_seconds, clock=time.monotonic)
     return Context(
@@ -134,7 +135,7 @@ async def _receiver(stack: AsyncExitStack, consumer: Inbox | FakeConsumer, datab
 
 
 @dataclass(slots=True)
-class _Line:
+class Line:
     """One destination: one batch at a time through claim, call and settle.
 
     Attributes:

@@ -1,0 +1,1 @@
+"""Views folded from events: applied once and in order, with a receipt, recorded gaps and a summary."""
