@@ -1,0 +1,1 @@
+"""OceanWay: a metered, prepaid run from reservation to receipt, over five fact databases."""

@@ -1,0 +1,1 @@
+"""What owners record once and never change."""
