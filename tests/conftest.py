@@ -5,6 +5,7 @@ from __future__ import annotations
 pytest_plugins = [
     "tests.kit.database",
     "tests.kit.kernel",
+    "tests.kit.oceanway.database",
     "tests.kit.orbit.database",
     "tests.kit.orbit.server",
     "tests.kit.orbit.callers",  # after what it imports: pytest rewrites the asserts of what it loads itself

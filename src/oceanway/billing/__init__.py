@@ -1,0 +1,1 @@
+"""Reservations, finalization, and the settlement of what comes later."""

@@ -1,0 +1,1 @@
+"""The finalization of a reservation, once."""

@@ -1,0 +1,1 @@
+"""Open exposures that people close: by charging them, or by waiving them."""

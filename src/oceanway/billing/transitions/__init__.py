@@ -1,0 +1,1 @@
+"""What a newer settlement input changes after the finalization, and the facts and events that say so."""

@@ -1,0 +1,1 @@
+"""Admission: the run and the reservation of its wallet."""

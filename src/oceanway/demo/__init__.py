@@ -1,0 +1,1 @@
+"""A working day, with every worker killed now and then."""

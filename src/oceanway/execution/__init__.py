@@ -1,0 +1,1 @@
+"""Attempts: manifests, eligibility, and the closing of a run's attempt set."""

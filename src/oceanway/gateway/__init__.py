@@ -1,0 +1,1 @@
+"""What the providers report: evidence and its availability."""

@@ -1,0 +1,1 @@
+"""Five databases: schemas, roles, and the release that all of them activate."""

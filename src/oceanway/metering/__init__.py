@@ -1,0 +1,1 @@
+"""Usage and cost of an attempt, turned into settlement inputs."""

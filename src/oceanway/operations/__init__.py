@@ -1,0 +1,1 @@
+"""What operators see: runs, cases and timelines, folded from events."""

@@ -1,0 +1,1 @@
+"""The loop that leases works and runs them."""
