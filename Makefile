@@ -20,6 +20,7 @@ ROUNDS ?= 20
 FAULT ?=
 OPERATIONS ?= 100000
 TASKS ?= 800
+RUNS ?= 2000
 KILLS ?= 200
 
 TESTED := $(shell find src tests examples benchmarks docs/spec -name '*.py' -o -name '*.sql' -o -name '*.toml' -o -name '*.json' 2>/dev/null)
@@ -27,7 +28,7 @@ TESTED := $(shell find src tests examples benchmarks docs/spec -name '*.py' -o -
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header
 
-.PHONY: orbit-docs help venv runtime demo orbit-demo orbit-kills test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-orbit bench-publish faults mutants bench test-size orbit-stress docs contracts manifest lock clean
+.PHONY: orbit-docs help venv runtime demo oceanway-demo orbit-demo orbit-kills test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-orbit bench-publish faults mutants bench test-size orbit-stress docs contracts manifest lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +64,9 @@ demo: runtime ## A month of real flights through two consumers under a chaos loo
 orbit-demo: runtime ## Flights as tasks, three subscribers under a chaos loop, about 50 s (TASKS=n, SEED=n)
 	@$(BIN)/python -c 'from orbit.cli.main import main; main()' demo --flights $(TASKS) --seed $(SEED)
 
+oceanway-demo: runtime ## A working day over five databases, thirteen processes killed meanwhile (RUNS=n, SEED=n)
+	@$(BIN)/python -c 'from oceanway.cli.main import main; main()' demo --runs $(RUNS) --seed $(SEED)
+
 orbit-crash: venv ## Crash the server under confirmations, with and without the flush fence (ROUNDS=n)
 	@ORBIT_CRASH_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -n 0 $(PYTEST_ARGS) tests/orbit/fault/test_fence_crash.py
 
@@ -72,7 +76,7 @@ test: venv ## Run every test on an embedded PostgreSQL (WORKERS=n, PYTEST_ARGS=.
 
 test-pg: venv ## Run the database tests on the server named by SEAPOST_TEST_DSN
 	@test -n "$${SEAPOST_TEST_DSN:-}" || { echo "set SEAPOST_TEST_DSN=postgresql://user@host:5432/postgres" >&2; exit 2; }
-	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race tests/orbit/db tests/orbit/race
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) tests/db tests/race tests/oceanway/db tests/oceanway/race tests/orbit/db tests/orbit/race
 
 test-pgbouncer: venv ## Run append, inbox and dispatcher through PgBouncer (Debian: apt-get install pgbouncer)
 	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { echo "pgbouncer is not installed" >&2; exit 2; }

@@ -13,7 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOURCE: Final = ROOT / "src"
-FILES: Final = ("sql.toml", "python.toml", "orbit.toml")
+FILES: Final = ("sql.toml", "python.toml", "orbit.toml", "oceanway.toml")
 
 
 class StaleMutant(Exception):
