@@ -28,7 +28,7 @@ TESTED := $(shell find src tests examples benchmarks docs/spec -name '*.py' -o -
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header
 
-.PHONY: orbit-docs help venv runtime demo oceanway-demo orbit-demo orbit-kills test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-orbit bench-publish faults mutants bench test-size orbit-stress docs contracts manifest lock clean
+.PHONY: orbit-docs help venv runtime demo oceanway-demo orbit-demo orbit-kills test test-pg test-pgbouncer check trace model fencing fencing-rivals rivals bench-quick bench-counters bench-baseline bench-orbit bench-oceanway bench-publish faults mutants bench test-size orbit-stress docs contracts manifest lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ orbit-demo: runtime ## Flights as tasks, three subscribers under a chaos loop, a
 
 oceanway-demo: runtime ## A working day over five databases, thirteen processes killed meanwhile (RUNS=n, SEED=n)
 	@$(BIN)/python -c 'from oceanway.cli.main import main; main()' demo --runs $(RUNS) --seed $(SEED)
+
+bench-oceanway: venv ## What a run of OceanWay costs (RUNS=n)
+	@$(BIN)/python -c 'from oceanway.cli.main import main; main()' bench --runs $(RUNS)
 
 orbit-crash: venv ## Crash the server under confirmations, with and without the flush fence (ROUNDS=n)
 	@ORBIT_CRASH_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest -n 0 $(PYTEST_ARGS) tests/orbit/fault/test_fence_crash.py

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from typer.main import get_command
 
+from oceanway.cli import exit_codes as oceanway_exit_codes
+from oceanway.cli import main as oceanway_main
 from orbit.cli import exit_codes as orbit_exit_codes
 from orbit.cli import main as orbit_main
 from seapost.cli.exit_codes import MEANINGS
@@ -54,6 +56,7 @@ def pages() -> dict[str, str]:
     """The pages by file name."""
     writers: dict[str, Callable[[], Iterator[str]]] = {
         "cli.md": _cli,
+        "oceanway-cli.md": _oceanway_cli,
         "orbit-cli.md": _orbit_cli,
         "settings.md": _settings,
         "errors.md": _errors,
@@ -86,6 +89,20 @@ def _cli() -> Iterator[str]:
         "TOML file; see [settings](settings.md). No command shows a secret."
     )
     yield from _program("seapost", root, MEANINGS)
+
+
+def _oceanway_cli() -> Iterator[str]:
+    root: Parsed = get_command(oceanway_main.app)
+    yield "# Commands of OceanWay"
+    yield ""
+    yield root.help
+    yield ""
+    yield (
+        "Every command takes `--help` and `--json`: then one JSON document goes to standard output and nothing else; "
+        "logs, progress and errors go to standard error. Settings come from `OCEANWAY_…` variables, then a TOML file. "
+        "No command shows a secret; a grant goes to a new file for its owner alone."
+    )
+    yield from _program("oceanway", root, oceanway_exit_codes.MEANINGS)
 
 
 def _orbit_cli() -> Iterator[str]:

@@ -18,7 +18,7 @@ from seapost.telemetry import catalog
 from seapost.telemetry.catalog import Metric
 from tests.kit.tree import ROOT, relative, sql_objects
 
-PAGES = ("cli.md", "errors.md", "metrics.md", "orbit-cli.md", "settings.md", "sql-functions.md")
+PAGES = ("cli.md", "errors.md", "metrics.md", "oceanway-cli.md", "orbit-cli.md", "settings.md", "sql-functions.md")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from oceanway.cli.commands import cases, demo, init, processes, status, timeline
+from oceanway.cli.commands import bench, cases, demo, gate, init, processes, status, timeline
 from oceanway.cli.exit_codes import ExitCode
 from oceanway.cli.failures import failure_of
 from seapost.cli.output import write_stdout
@@ -19,7 +19,7 @@ from seapost.cli.program import leave, run_program
 
 app = typer.Typer(
     name="oceanway",
-    help="Usage billing of agent runs: five fact databases, joined by events and owner reads alone.",
+    help="A metered, prepaid run from reservation to receipt: five fact databases, joined by events and reads alone.",
     epilog="Settings come from OCEANWAY_… variables, then a TOML file. Exit codes: see the reference.",
     no_args_is_help=True,
     add_completion=False,
@@ -53,7 +53,10 @@ app.command("status")(status.status)
 app.command("timeline")(timeline.timeline)
 app.add_typer(cases.case_app, name="case")
 app.add_typer(cases.late_app, name="late")
+app.command("apply")(gate.apply)
+app.add_typer(gate.gate_app, name="gate")
 app.command("demo")(demo.demo)
+app.command("bench")(bench.bench)
 
 
 def main() -> None:

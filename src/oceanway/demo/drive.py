@@ -40,13 +40,20 @@ PROGRAM: Final = "oceanway-drive"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What the driver is told: how many runs of which seed, over how many seconds, and where to write its ledger."""
+    """What the driver is told: how many runs of which seed, over how many seconds, and where to write its ledger.
+
+    Attributes:
+        first: number of the first run; other than 0 where days follow each other on one platform.
+        batch: runs that begin together.
+    """
 
     config: Path
     ledger: Path
     runs: int
     seed: int
     seconds: float
+    first: int = 0
+    batch: int = BATCH
 
 
 class Driver:
@@ -73,8 +80,8 @@ class Driver:
     def run(self) -> None:
         """Play the day to its end."""
         arguments = self._arguments
-        self._ledger.day(arguments.seed, arguments.runs)
-        day = plan(arguments.seed, arguments.runs)
+        self._ledger.day(arguments.seed, arguments.runs, arguments.first)
+        day = plan(arguments.seed, arguments.runs, arguments.first)
         self._open_books(day)
         revised = self._play(day)
         self._finish(revised)
@@ -85,7 +92,7 @@ class Driver:
         with session.transaction():
             for (book, version), unit, price in prices():
                 _ = billing.enter_price(session, billing.PriceKey(book, version, unit, CURRENCY), price)
-            for number, amount in enumerate(day.deposits):
+            for number, amount in day.deposits.items():
                 account = staging.account_id(number)
                 _ = billing.open_account(session, account, CURRENCY)
                 if amount > Decimal(0):
@@ -93,7 +100,8 @@ class Driver:
 
     def _play(self, day: Day) -> list[StagedRun]:
         """Every wave of every batch, at an even pace; the runs whose usage is revised later."""
-        batches = [day.runs[start : start + BATCH] for start in range(0, len(day.runs), BATCH)]
+        size = self._arguments.batch
+        batches = [day.runs[start : start + size] for start in range(0, len(day.runs), size)]
         ready: dict[int, list[StagedRun]] = {}
         began = time.monotonic()
         turns = len(batches) + len(waves.WAVES) - 1
@@ -161,8 +169,10 @@ def main() -> None:
     _ = parser.add_argument("--runs", type=int, required=True)
     _ = parser.add_argument("--seed", type=int, required=True)
     _ = parser.add_argument("--seconds", type=float, required=True)
+    _ = parser.add_argument("--first", type=int, default=0)
+    _ = parser.add_argument("--batch", type=int, default=BATCH)
     given = parser.parse_args()
-    arguments = Arguments(given.config, given.ledger, given.runs, given.seed, given.seconds)
+    arguments = Arguments(**vars(given))
     settings = load_settings(arguments.config)
     with ExitStack() as stack:
         connections = {

@@ -37,9 +37,9 @@ class LedgerWriter:
     ) -> None:
         self._file.close()
 
-    def day(self, seed: int, runs: int) -> None:
-        """The plan follows from these two."""
-        self._write([{"record": "day", "seed": seed, "runs": runs}])
+    def day(self, seed: int, runs: int, first: int = 0) -> None:
+        """The plan follows from these."""
+        self._write([{"record": "day", "seed": seed, "runs": runs, "first": first}])
 
     def revisions(self, items: Iterable[tuple[str, str, str]]) -> None:
         """Another last word about usage: attempt, charge dimension and quantity."""
@@ -68,7 +68,7 @@ class Ledger:
     """
 
     runs: tuple[PlannedRun, ...]
-    deposits: tuple[Decimal, ...]
+    deposits: dict[int, Decimal]
     targets: dict[Place, Decimal] = field(default_factory=dict[Place, Decimal])
     commands: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -79,7 +79,7 @@ class Ledger:
         day = next((line for line in lines if line["record"] == "day"), None)
         if day is None:
             raise ValueError(f"{path.name} names no day")
-        planned = plan(day["seed"], day["runs"])
+        planned = plan(day["seed"], day["runs"], day["first"])
         ledger = cls(planned.runs, planned.deposits)
         charges = {charge.key: charge for charge in CHARGES}
         for run in planned.runs:

@@ -150,26 +150,29 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day: its runs, and the deposit of each account."""
+    """A day: its runs, and the deposit of each account by its number."""
 
     seed: int
     runs: tuple[PlannedRun, ...]
-    deposits: tuple[Decimal, ...]
+    deposits: dict[int, Decimal]
 
 
-def plan(seed: int, runs: int) -> Day:
-    """The day of a seed."""
-    rng = random.Random(f"day-{seed}")
-    accounts = max(1, runs // RUNS_PER_ACCOUNT)
-    poor = {number for number in range(accounts) if rng.random() < POOR_SHARE}
-    planned = tuple(_run(rng, number, number % accounts, is_poor=number % accounts in poor) for number in range(runs))
-    reserved = [Decimal(0)] * accounts
-    for one in planned:
-        reserved[one.account] += one.reserved
-    deposits = tuple(
-        amount if number in poor else amount + Decimal(rng.randrange(5_000, 20_000))
-        for number, amount in enumerate(reserved)
+def plan(seed: int, runs: int, first: int = 0) -> Day:
+    """The day of a seed; `first` numbers its runs and accounts, so that days of one platform share none."""
+    rng = random.Random(f"day-{seed}-{first}")
+    start, count = first // RUNS_PER_ACCOUNT, max(1, runs // RUNS_PER_ACCOUNT)
+    accounts = range(start, start + count)
+    poor = {number for number in accounts if rng.random() < POOR_SHARE}
+    planned = tuple(
+        _run(rng, first + number, accounts[number % count], is_poor=accounts[number % count] in poor)
+        for number in range(runs)
     )
+    deposits = dict.fromkeys(accounts, Decimal(0))
+    for one in planned:
+        deposits[one.account] += one.reserved
+    for number in accounts:
+        if number not in poor:
+            deposits[number] += Decimal(rng.randrange(5_000, 20_000))
     return Day(seed, planned, deposits)
 
 

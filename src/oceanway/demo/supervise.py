@@ -93,11 +93,13 @@ def open_folder() -> Generator[Path]:
 
 
 @contextmanager
-def open_platform(folder: Path, server_dsn: str | None) -> Generator[Platform]:
+def open_platform(
+    folder: Path, server_dsn: str | None, server_settings: Mapping[str, str] = SERVER_SETTINGS
+) -> Generator[Platform]:
     """Make the databases, on the server named or on one made for the run; gone afterwards, with everything in them."""
     with ExitStack() as stack:
         if server_dsn is None:
-            server = stack.enter_context(EmbeddedServer(folder / "data", settings=SERVER_SETTINGS))
+            server = stack.enter_context(EmbeddedServer(folder / "data", settings=server_settings))
             server_dsn = server.dsn()
         prefix = f"oceanway_demo_{secrets.token_hex(4)}"
         _ = stack.callback(_drop_databases, server_dsn, prefix)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,6 @@ import psycopg
 
 from oceanway.billing import admission as billing
 from oceanway.billing.finalization.gate import ROUTES, CommandChain, open_gate
-from oceanway.cli.composition import steps_of
 from oceanway.demo import staging, store_day, waves
 from oceanway.demo.audit import Audit, audit
 from oceanway.demo.ledger import LedgerWriter, prices
@@ -98,15 +96,13 @@ class PlayedDay:
         chain = CommandChain(frozenset(ROUTES), decision_store=True, command_handler=True)
         with self.pipeline.connect(Database.BILLING) as connection:
             open_gate(connection, chain, actor="test")
-        pool, reader = self.pipeline.pools[Database.BILLING], self.pipeline.reader("work.finalization")
-        steps = self.pipeline._steps  # pyright: ignore[reportPrivateUsage] - a worker reads the gate at its start
-        steps["finalization"] = steps_of("finalization", pool, reader, lease=timedelta(seconds=30))
+        self.pipeline.start_works()
 
     def _open_books(self) -> None:
         session = self.sessions.billing
         for (book, version), unit, price in prices():
             billing.enter_price(session, billing.PriceKey(book, version, unit, CURRENCY), price)
-        for number, amount in enumerate(self.day.deposits):
+        for number, amount in self.day.deposits.items():
             billing.open_account(session, staging.account_id(number), CURRENCY)
             if amount > Decimal(0):
                 billing.deposit(session, f"deposit-{number}", staging.account_id(number), amount)

@@ -70,10 +70,14 @@ class Pipeline:
         for owner in SERVED:
             for inbox in inboxes_of(owner, pipeline.reader(f"serve.{owner}")):
                 pipeline._inboxes[inbox.destination] = inbox
-        for loop, owner in WORKS.items():
-            reader, pool = pipeline.reader(f"work.{loop}"), pipeline.pools[DATABASE_OF[owner]]
-            pipeline._steps[loop] = steps_of(loop, pool, reader, lease=timedelta(seconds=30))
+        pipeline.start_works()
         return pipeline
+
+    def start_works(self) -> None:
+        """Start the works, or start them again: what a worker reads once at its start is read now."""
+        for loop, owner in WORKS.items():
+            reader, pool = self.reader(f"work.{loop}"), self.pools[DATABASE_OF[owner]]
+            self._steps[loop] = steps_of(loop, pool, reader, lease=timedelta(seconds=30))
 
     def close(self) -> None:
         """Drop the databases."""

@@ -13,7 +13,7 @@ from seapost.testing.databases import DatabaseServer
 from tests.kit.oceanway.execution_day import PlayedDay
 from tests.kit.oceanway.pipeline import Pipeline
 
-SEED = 2173
+SEED = 41
 RUNS = 30
 
 

@@ -41,12 +41,20 @@ def test_a_day_holds_everything_that_it_promises() -> None:
 def test_accounts_can_pay_what_is_reserved_and_some_no_more_than_that() -> None:
     """An admission never fails in the day; a poor account has nothing beyond its reservations."""
     day = plan(1, RUNS)
-    reserved = [Decimal(0)] * len(day.deposits)
+    reserved = dict.fromkeys(day.deposits, Decimal(0))
     for run in day.runs:
         reserved[run.account] += run.reserved
 
-    assert all(deposit >= needed for deposit, needed in zip(day.deposits, reserved, strict=True))
-    assert any(deposit == needed for deposit, needed in zip(day.deposits, reserved, strict=True))
+    assert all(day.deposits[account] >= needed for account, needed in reserved.items())
+    assert any(day.deposits[account] == needed for account, needed in reserved.items())
+
+
+def test_days_that_follow_each_other_share_neither_runs_nor_accounts() -> None:
+    """A measurement plays several of them on one platform."""
+    one, other = plan(1, 100), plan(1, 100, first=100)
+
+    assert {run.number for run in one.runs}.isdisjoint(run.number for run in other.runs)
+    assert one.deposits.keys().isdisjoint(other.deposits)
 
 
 def test_a_charge_is_rounded_half_to_even_and_nothing_used_costs_nothing() -> None:
