@@ -1,0 +1,1 @@
+"""What keeps a database fit for years: bootstrap, partitions, retention and the restore drill."""
