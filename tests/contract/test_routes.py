@@ -106,9 +106,22 @@ def test_receipt_types_and_projections_must_fit() -> None:
     application = Application("shop")
     with pytest.raises(UnknownContract):
         application.route(Placed, Destination("billing", receipt=("Unknown", "1")))
-    application.route(Placed, Destination("billing", projection=ProjectionTarget("orders", "1")))
+    application.route(
+        Placed, Destination("billing", receipt=("ConsumerReceipt", "1"), projection=ProjectionTarget("orders", "1"))
+    )
     with pytest.raises(ContractError, match="projection"):
         application.definition("1")
+
+
+@pytest.mark.req("AMB-38", "SET-11")
+def test_the_kernels_own_receipt_follows_from_the_projection() -> None:
+    """Who names no receipt type gets the consumer's, or the projection's where one is named."""
+    application = Application("shop")
+    application.route(Placed, "billing", Destination("views", projection=ProjectionTarget("orders", "1")))
+    assert [(one.destination, one.expected_receipt_type) for one in application] == [
+        ("billing", "ConsumerReceipt"),
+        ("views", "ProjectionAppliedReceipt"),
+    ]
 
 
 @pytest.mark.req("SET-17", "REF-11")

@@ -27,7 +27,9 @@ def test_plans_made_on_empty_tables_stay_bounded_behind_a_large_projection(datab
     pages.
     """
     kernel = Kernel(database.connect(autocommit=True))
-    projections.register(kernel.connection, target=TARGET, actor="tester")
+    projections.register(
+        kernel.connection, target=TARGET, pairs=[], tables=[], receipt_key="c@parcels@1", actor="tester"
+    )
     kernel.run("vacuum analyze")
     use_planner(kernel, {"plan_cache_mode": "force_generic_plan"})
     with kernel.connection.transaction(force_rollback=True):
@@ -52,7 +54,7 @@ def _fill_and_measure(kernel: Kernel, start: int, end: int) -> dict[str, int]:
     for at in range(0, len(keys), 1000):
         part = keys[at : at + 1000]
         with connection.transaction():
-            projections.meet(connection, target=TARGET, keys=part)
+            projections.meet(connection, target=TARGET, token=None, event_ids=[], keys=part)
             projections.wait(connection, target=TARGET, gaps=[Gap(key, 1, 2) for key in part])
             moved = [Advance(key, 0, 1, event_id) for key, event_id in zip(part, event_ids[at:], strict=False)]
             projections.advance(connection, target=TARGET, advances=moved)
@@ -78,8 +80,8 @@ def _measure(kernel: Kernel, keys: list[AggregateKey], event_ids: list[UUID], re
             (fresh, [bytes(32)] * BATCH, ["r"] * BATCH, [b"{}"] * BATCH),
         ),
         "meet": (
-            "select * from seapost.projection_meet_v1('parcels', '1', %s, %s, %s)",
-            (producers, kinds, ids),
+            "select * from seapost.projection_meet_v2('parcels', '1', null, %s, %s, %s, %s)",
+            (event_ids[:1], producers, kinds, ids),
         ),
         "wait": (
             "select seapost.projection_wait_v1('parcels', '1', %s, %s, %s, %s::bigint[], %s::bigint[])",

@@ -17,7 +17,7 @@ from tests.kit.builders import SHIPPED
 from tests.kit.database import TestDatabase
 from tests.kit.kernel import Kernel, Row
 
-CALLERS = tuple(f"seapost_{name}" for name in ("producer", "dispatcher", "consumer", "operator", "auditor"))
+CALLERS = tuple(f"seapost_{name}" for name in ("producer", "dispatcher", "consumer", "operator", "auditor", "verifier"))
 SAFE = "pg_catalog, pg_temp"
 DEFINERS: LiteralString = (
     "select p.oid, p.proname::text from pg_catalog.pg_proc as p"
@@ -92,6 +92,21 @@ def _work(victim: _Victim) -> None:
     )
     victim.become("operator")
     victim.run("select seapost.quarantine_acknowledge_v1(%s, 'billing', null, 'ann')", claims[2].fence.event_id)
+    _fold(victim)
+
+
+def _fold(victim: _Victim) -> None:
+    """A fold writes a watched table of a view."""
+    victim.run(
+        "select seapost.projection_register_v2('view', '1', '{}', '{}', '{public}', '{view}', 'c@view@1', 'ann')"
+    )
+    victim.rest()
+    victim.run("create table public.view (n int)")
+    victim.run("select seapost.completeness_watch_v1('view', '1')")
+    victim.run("grant insert on public.view to seapost_consumer")
+    victim.become("consumer")
+    victim.run("select from seapost.projection_meet_v2('view', '1', null, '{}', '{}', '{}', '{}')")
+    victim.run("insert into public.view values (1)")
 
 
 def _call_the_rest(victim: _Victim, path: str) -> set[int]:

@@ -31,7 +31,15 @@ def shared(database_server: DatabaseServer) -> Iterator[TestDatabase]:
     """Give one database to all tests here."""
     database = database_server.create(GuardLevel.STRICT)
     with database.connect(autocommit=True) as connection:
-        assert projections.register(connection, target=TARGET, actor="tester") == "active"
+        state = projections.register(
+            connection,
+            target=TARGET,
+            pairs=[],
+            tables=[],
+            receipt_key=f"c@{TARGET.name}@{TARGET.version}",
+            actor="tester",
+        )
+        assert state == "active"
     yield database
     database_server.drop(database)
 
@@ -113,7 +121,7 @@ def test_a_second_receipt_of_an_event_is_refused(shared: TestDatabase, sessions:
 
 
 def _lock(*keys: AggregateKey) -> Callable[[psycopg.Connection[Any]], list[int]]:
-    return lambda connection: projections.meet(connection, target=TARGET, keys=keys)
+    return lambda connection: projections.meet(connection, target=TARGET, token=None, event_ids=[], keys=keys)
 
 
 def _advance(key: AggregateKey, start: int, end: int) -> Call:

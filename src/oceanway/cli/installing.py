@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from psycopg import conninfo
 
 from oceanway.cli.composition import projections_of, release, trees_of
+from oceanway.contracts.release import check_definition
 from oceanway.installation.databases import ensure_database, install
 from oceanway.installation.keys import ensure_keys
 from oceanway.installation.layout import OWNERS, Database
 from oceanway.installation.logins import ensure_logins
+from oceanway.installation.release import VERSION
 from oceanway.installation.settings import load_settings
 from seapost.database.pool import SECRET_PARAMETERS
 
@@ -26,6 +28,9 @@ def prepare(file: Path, *, server: str | None, prefix: str) -> Generator[tuple[s
         file: the settings file; written when it is missing and a server is given.
         server: where databases are made, as a superuser; absent, the settings name databases that are there.
         prefix: begins the names of databases made here.
+
+    Raises:
+        ContractError: the release sends an event otherwise than to the four consumers (SET-09, SET-10).
     """
     made: dict[Database, str] = {}
     if server is not None:
@@ -33,6 +38,7 @@ def prepare(file: Path, *, server: str | None, prefix: str) -> Generator[tuple[s
         yield str(file), _write_settings(file, made)
     settings = load_settings(file if file.exists() else None)
     application = release()
+    check_definition(application.definition(VERSION))
     for database in Database:
         dsn = made.get(database) or settings.dsn(database)
         projections = projections_of(OWNERS[database], application)

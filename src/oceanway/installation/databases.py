@@ -54,8 +54,8 @@ def install(
         SeapostError: as `seapost.database.installer.migrate` and `activate_release`.
     """
     reports = [migrate(dsn, guards=GuardLevel.STRICT), *(migrate(dsn, tree=tree) for tree in trees)]
-    if projections:
-        register_projections(dsn, projections)
+    if application is not None:
+        register_projections(dsn, application, projections)
     activated = application is not None and activate_release(dsn, application, version=version)
     return Installed(
         database=str(conninfo.conninfo_to_dict(dsn).get("dbname", "")),

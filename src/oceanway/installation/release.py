@@ -16,7 +16,7 @@ from psycopg import AsyncConnection, Connection
 
 from oceanway.installation import store
 from oceanway.installation.errors import ReleaseIncomplete
-from seapost.contracts.delivery_set import DeliverySetDefinition
+from seapost.contracts.delivery_set import DeliverySetDefinition, RequiredProjectionTarget
 from seapost.database.pool import part_dsn
 from seapost.outbox import routes
 from seapost.store import projections
@@ -59,11 +59,27 @@ async def _activate(dsn: str, application: Application, version: str, actor: str
         return True
 
 
-def register_projections(dsn: str, targets: Iterable[ProjectionTarget], *, actor: str = ACTOR) -> None:
-    """Make the projections that a database applies known to it; again changes nothing (REF-05)."""
+def register_projections(
+    dsn: str, application: Application, targets: Iterable[ProjectionTarget], *, actor: str = ACTOR
+) -> None:
+    """Make the projections that a database applies known to it; again changes nothing (REF-05).
+
+    A version folds what the release sends to it. Its rows stand in tables that versions share, so none is its own.
+    """
     with psycopg.connect(part_dsn(dsn, "release", program="oceanway")) as connection:
         for target in targets:
-            _ = projections.register(connection, target=target, actor=actor)
+            wanted = RequiredProjectionTarget(projection_name=target.name, projection_version=target.version)
+            members = [member for member in application if member.projection_target == wanted]
+            if not members:
+                raise ReleaseIncomplete(f"The release sends nothing to {target.name} version {target.version}.")
+            _ = projections.register(
+                connection,
+                target=target,
+                pairs=sorted({(member.event_type, member.event_schema_version) for member in members}),
+                tables=(),
+                receipt_key=f"{members[0].consumer_name}@{target.name}@{target.version}",
+                actor=actor,
+            )
 
 
 def check_release(connection: Connection[Any], application: Application, events: Iterable[type[Event]]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from seapost.inbox.inbox import Inbox
 from seapost.model.errors import InvalidSetting
 from seapost.outbox.application import Application
+from seapost.projections.projection import Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,7 @@ def load(name: str) -> Loaded:
     Raises:
         InvalidSetting: the name has another form, the module cannot be imported, or it holds something else there.
     """
-    module_name, colon, attribute = name.partition(":")
-    if not (colon and module_name and attribute):
-        raise InvalidSetting(f"{name!r} is no module:attribute; write for instance shop.events:application.")
-    found: Any = _import(module_name)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InvalidSetting(f"{name}: {_called(found)} has no attribute {part!r}.")
-        found = getattr(found, part)
+    found = _attribute(name)
     if isinstance(found, Application):
         return Loaded(name, application=found)
     if isinstance(found, Inbox):
@@ -69,6 +63,14 @@ def load_inboxes(name: str) -> tuple[Inbox, ...]:
     return loaded.inboxes
 
 
+def load_projection(name: str) -> Projection:
+    """The projection behind `module:attribute`; anything else is refused."""
+    found = _attribute(name)
+    if not isinstance(found, Projection):
+        raise InvalidSetting(f"{name} is {_kind(found)}, not a Projection.")
+    return found
+
+
 def _inboxes(name: str, items: Iterable[object]) -> tuple[Inbox, ...]:
     inboxes: list[Inbox] = []
     for position, item in enumerate(items):
@@ -78,6 +80,19 @@ def _inboxes(name: str, items: Iterable[object]) -> tuple[Inbox, ...]:
     if not inboxes:
         raise InvalidSetting(f"{name} is an empty list; it needs at least one Inbox.")
     return tuple(inboxes)
+
+
+def _attribute(name: str) -> Any:  # noqa: ANN401 - whatever the user's module holds there
+    """What stands behind `module:attribute`."""
+    module_name, colon, attribute = name.partition(":")
+    if not (colon and module_name and attribute):
+        raise InvalidSetting(f"{name!r} is no module:attribute; write for instance shop.events:application.")
+    found: Any = _import(module_name)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InvalidSetting(f"{name}: {_called(found)} has no attribute {part!r}.")
+        found = getattr(found, part)
+    return found
 
 
 def _import(module_name: str) -> ModuleType:

@@ -17,6 +17,7 @@ from seapost.cli.commands import (
     event,
     init,
     migrate,
+    projection,
     quarantine,
     receipt,
     routes,
@@ -67,6 +68,7 @@ app.add_typer(delivery.app, name="delivery")
 app.add_typer(receipt.app, name="receipt")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(backpressure.app, name="backpressure")
+app.add_typer(projection.app, name="projection")
 app.add_typer(contracts.app, name="contracts")
 
 

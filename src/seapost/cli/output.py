@@ -21,7 +21,15 @@ from uuid import UUID
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -66,6 +74,32 @@ class Advance(Protocol):
     def __call__(self, steps: int = 1) -> None:
         """Count some steps as done."""
         ...
+
+
+class _Bar:
+    """A bar on a terminal; `total` says later how much there is to do."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def __call__(self, steps: int = 1) -> None:
+        """Count some steps as done."""
+        self._progress.advance(self._task, steps)
+
+    def total(self, steps: int) -> None:
+        """Say how many steps there are."""
+        self._progress.update(self._task, total=steps)
+
+
+class _NoBar:
+    """Where nobody looks."""
+
+    def __call__(self, steps: int = 1) -> None:
+        """Count nothing."""
+
+    def total(self, steps: int) -> None:
+        """Note nothing."""
 
 
 def inert(text: str) -> str:
@@ -159,27 +193,19 @@ class Output:
 
     def quiet(self) -> AbstractContextManager[Advance]:
         """No progress, for work too short to watch."""
-        return nullcontext(_stand_still)
+        return nullcontext(_NoBar())
 
     @contextmanager
-    def progress(self, description: str, total: int | None = None) -> Generator[Advance]:
-        """A bar (or, without a total, a spinner) on standard error while work runs; only on a terminal."""
+    def progress(self, description: str, total: int | None = None) -> Generator[_Bar | _NoBar]:
+        """A bar with the time left (or, without a total, a spinner) on standard error; only on a terminal."""
         if not sys.stderr.isatty():
-            yield _stand_still
+            yield _NoBar()
             return
         parts = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
-        counted = () if total is None else (BarColumn(), MofNCompleteColumn())
+        counted = () if total is None else (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*parts, *counted, console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(inert(description), total=total)
-
-            def advance(steps: int = 1) -> None:
-                progress.advance(task, steps)
-
-            yield advance
-
-
-def _stand_still(steps: int = 1) -> None:  # noqa: ARG001 - the shape of Advance
-    return None
+            yield _Bar(progress, task)
 
 
 def write_stdout(text: str) -> None:

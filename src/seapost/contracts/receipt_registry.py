@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seapost.contracts.receipts import ConsumerReceipt, ProjectionReceipt, Receipt
+from seapost.contracts.receipts import ConsumerReceipt, ProjectionAppliedReceipt, ProjectionReceipt, Receipt
 from seapost.model.errors import ContractError, UnknownContract
 
 if TYPE_CHECKING:
@@ -111,9 +111,10 @@ class ReceiptRegistry:
 
 
 def kernel_receipts() -> ReceiptRegistry:
-    """A new, open registry that holds `ConsumerReceipt@1`, the receipt the kernel brings."""
+    """A new, open registry that holds what the kernel brings: `ConsumerReceipt@1` and `ProjectionAppliedReceipt@1`."""
     registry = ReceiptRegistry()
     _ = registry.register(ConsumerReceipt, ack_kind="consumer_receipt")
+    _ = registry.register(ProjectionAppliedReceipt, ack_kind="projection_applied_receipt")
     return registry
 
 

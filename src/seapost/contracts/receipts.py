@@ -1,4 +1,4 @@
-"""The generic receipt of the kernel: a consumer's durable proof that one event was applied (AMB-38)."""
+"""The receipts that the kernel brings: a consumer's durable proof that one event was applied (AMB-38)."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ class ProjectionReceipt(Receipt):
 
     projection_name: Name
     projection_version: Version
+
+
+class ProjectionAppliedReceipt(ProjectionReceipt, prefix="projectionAppliedReceipt", outside=("appliedAt",)):
+    """The receipt of a projection that needs none of its own: this version applied the event."""
+
+    projection_applied_receipt_ref: Identifier
+    projection_applied_receipt_schema_version: Literal["1"]
+    projection_applied_receipt_digest_algorithm_version: Algorithm
+    projection_applied_receipt_digest: Digest
+    applied_at: Timestamp
 
 
 class ConsumerReceipt(Receipt, prefix="consumerReceipt", outside=("committedAt",)):

@@ -8,7 +8,7 @@ import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from seapost.database.sqlstates import driver_error, sqlstate_of
-from seapost.model.errors import Reject, Retry
+from seapost.model.errors import Reject, Retry, SwitchUnderWay
 from seapost.model.outcome import NON_RETRYABLE_CODES, RETRYABLE_CODES, ErrorCode, NonRetryable, Outcome, Retryable
 
 
@@ -53,7 +53,7 @@ def outcome_of(error: BaseException, reference: str) -> Outcome:
             code = _CODES.get(error.code, ErrorCode.VERSION_UNSUPPORTED)
             non_retryable = code if code in NON_RETRYABLE_CODES else ErrorCode.VERSION_UNSUPPORTED
             return NonRetryable(non_retryable, reference)
-        case TooManyRequests():
+        case TooManyRequests() | SwitchUnderWay():
             return Retryable(ErrorCode.CAPACITY_PROTECTED, reference)
         case psycopg.Error():
             return Retryable(_database_code(error.sqlstate or ""), reference)

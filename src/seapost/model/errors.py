@@ -192,6 +192,45 @@ class Reject(SeapostError):
         super().__init__(reason or None)
 
 
+# Projections ---------------------------------------------------------------------------------------
+
+
+class ClaimFenced(SeapostError):
+    """The shadow claim was taken over or paused; whoever holds the new one goes on."""
+
+    sqlstate = "SP030"
+
+
+class OutsideCandidate(SeapostError):
+    """The event lies outside the frozen candidate of a switch."""
+
+    sqlstate = "SP031"
+
+
+class WrongPhase(SeapostError):
+    """This step of a switch cannot follow the phase it is in."""
+
+    sqlstate = "SP032"
+
+
+class NotReady(SeapostError):
+    """The version is not ready to be switched to."""
+
+    sqlstate = "SP033"
+
+
+class SwitchUnderWay(SeapostError):
+    """A switch of the projection holds this version for a moment."""
+
+    sqlstate = "SP034"
+
+
+class ProjectionChanged(SeapostError):
+    """The projection version is registered with other events or tables."""
+
+    sqlstate = "SP035"
+
+
 class InvalidToken(SeapostError):
     """The workload token is missing, malformed, expired or bound to another call."""
 

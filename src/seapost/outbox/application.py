@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from seapost.model.delivery_set import ProjectionTarget
 
 FAIR_LANES_MAX: Final = 256
+USUAL_RECEIPT: Final = ("ConsumerReceipt", "1")
+USUAL_PROJECTION_RECEIPT: Final = ("ProjectionAppliedReceipt", "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Destination:
     Attributes:
         name: the destination, such as `billing`.
         consumer: who receives there; by default the destination's own name.
-        receipt: type and schema version of the only receipt that is believed.
+        receipt: type and schema version of the only receipt that is believed; by default the kernel's own one, for a
+            consumer or for a projection.
         projection: the exact projection, for receipt types that prove one.
         mandatory: whether every event creates a delivery here; others create none (AMB-11).
         fair_lanes: over how many queues the tenants of this destination are spread, so that one with a long backlog
@@ -44,7 +47,7 @@ class Destination:
 
     name: str
     consumer: str | None = None
-    receipt: tuple[str, str] = ("ConsumerReceipt", "1")
+    receipt: tuple[str, str] | None = None
     projection: ProjectionTarget | None = None
     mandatory: bool = True
     fair_lanes: int | None = None
@@ -114,7 +117,8 @@ class Application:
         return iter(sorted(self._members.values(), key=DeliverySetMember.key))
 
     def _member(self, event: type[Event], destination: Destination) -> DeliverySetMember:
-        receipt_type, receipt_version = destination.receipt
+        usual = USUAL_RECEIPT if destination.projection is None else USUAL_PROJECTION_RECEIPT
+        receipt_type, receipt_version = destination.receipt or usual
         _ = self.receipts.get(receipt_type, receipt_version)
         target = destination.projection
         return DeliverySetMember(

@@ -41,10 +41,13 @@ class Revisions:
         self._items = items
         self._keys = [key_of(item) for item in items]
         keys = list(dict.fromkeys(self._keys))
-        self._met = dict(zip(keys, store.meet(transaction, target=target, keys=keys), strict=True))
+        event_ids = [item.received.event_id for item in items]
+        revisions = store.meet(transaction, target=target, token=None, event_ids=event_ids, keys=keys)
+        self._met = dict(zip(keys, revisions, strict=True))
         self._reached = dict(self._met)
         self._last: dict[AggregateKey, UUID] = {}
         self._gaps: list[Gap] = []
+        self._applied: list[tuple[UUID, bytes]] = []
 
     def verdict(self, position: int, results: Sequence[object]) -> Verdict:
         """None for the next revision of the aggregate."""
@@ -60,8 +63,10 @@ class Revisions:
         return Retry(f"revision {expected} of the aggregate has not been applied", code=ErrorCode.REVISION_GAP)
 
     def close(self, results: Sequence[object]) -> None:
-        """Move the aggregates and record the gaps."""
+        """Move the aggregates, keep the envelopes of other databases' events, and record the gaps."""
         self._take(results)
+        if self._applied:
+            _ = store.accept(self._transaction, events=self._applied)
         moved = [Advance(key, self._met[key], self._reached[key], event_id) for key, event_id in self._last.items()]
         open_gaps = None
         if moved:
@@ -78,3 +83,4 @@ class Revisions:
             key = self._keys[position]
             self._reached[key] = self._items[position].received.aggregate.revision
             self._last[key] = self._items[position].received.event_id
+            self._applied.append((self._last[key], self._items[position].envelope))

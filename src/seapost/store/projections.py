@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from seapost.store.arrays import Int8Array, TextArray, UuidArray
+from seapost.store.arrays import ByteaArray, Int8Array, TextArray, UuidArray
 from seapost.store.calls import call
 
 if TYPE_CHECKING:
@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
     from seapost.model.delivery_set import ProjectionTarget
 
-_REGISTER: Final = "select seapost.projection_register_v1(%b, %b, %b)"
-_MEET: Final = "select * from seapost.projection_meet_v1(%b, %b, %b, %b, %b)"
+_REGISTER: Final = "select seapost.projection_register_v2(%b, %b, %b, %b, %b, %b, %b, %b)"
+_VERSIONS: Final = (
+    "select projection_name, projection_version, state, is_current, is_fed, applied_count, open_gaps,"
+    " stalled_event_id, stalled_reason from seapost.projection_versions order by 1, registered_at, 2"
+)
+_IS_REGISTERED: Final = (
+    "select exists (select from seapost.projection_versions where projection_name = %b and projection_version = %b)"
+)
+_MEET: Final = "select * from seapost.projection_meet_v2(%b, %b, %b, %b, %b, %b, %b)"
+_ACCEPT: Final = "select seapost.projection_accept_v1(%b, %b)"
 _ADVANCE: Final = "select seapost.projection_advance_v1(%b, %b, %b, %b, %b, %b, %b, %b)"
 _WAIT: Final = "select seapost.projection_wait_v1(%b, %b, %b, %b, %b, %b, %b)"
 
@@ -46,17 +54,67 @@ class Gap(NamedTuple):
     seen: int
 
 
-def register(connection: psycopg.Connection[Any], *, target: ProjectionTarget, actor: str) -> str:
-    """Make a version of a projection known; return its state."""
-    [(state,)] = call(connection, _REGISTER, (target.name, target.version, actor))
+def register(
+    connection: psycopg.Connection[Any],
+    *,
+    target: ProjectionTarget,
+    pairs: Sequence[tuple[str, str]],
+    tables: Sequence[tuple[str, str]],
+    receipt_key: str,
+    actor: str,
+) -> str:
+    """Make a version of a projection known with its events and tables (schema, name); return its state."""
+    arguments = (
+        target.name,
+        target.version,
+        TextArray(event_type for event_type, _ in pairs),
+        TextArray(version for _, version in pairs),
+        TextArray(schema for schema, _ in tables),
+        TextArray(name for _, name in tables),
+        receipt_key,
+        actor,
+    )
+    [(state,)] = call(connection, _REGISTER, arguments)
     return state
 
 
-def meet(connection: psycopg.Connection[Any], *, target: ProjectionTarget, keys: Sequence[AggregateKey]) -> list[int]:
-    """Lock or create the aggregates; return the revision each was applied to, 0 for never (OPS-03)."""
-    rows = call(connection, _MEET, (target.name, target.version, *_columns(keys)))
+def versions(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    """Every version of every projection, as an operator looks at them."""
+    return call(connection, _VERSIONS)
+
+
+def is_registered(connection: psycopg.Connection[Any], *, target: ProjectionTarget) -> bool:
+    """Whether the version is known here; for the operator."""
+    [(found,)] = call(connection, _IS_REGISTERED, (target.name, target.version))
+    return found
+
+
+def meet(
+    connection: psycopg.Connection[Any],
+    *,
+    target: ProjectionTarget,
+    token: UUID | None,
+    event_ids: Sequence[UUID],
+    keys: Sequence[AggregateKey],
+) -> list[int]:
+    """Pass the gate of the version, lock or create the aggregates; return how far each was applied, 0 for never.
+
+    Args:
+        token: of the shadow claim that feeds these events; None for deliveries (OPS-03, AMB-39).
+
+    Raises:
+        ClaimFenced, OutsideCandidate, SwitchUnderWay: see `projection_enter`.
+    """
+    rows = call(connection, _MEET, (target.name, target.version, token, UuidArray(event_ids), *_columns(keys)))
     revisions = dict(rows)
     return [revisions[place] for place in range(1, len(keys) + 1)]
+
+
+def accept(connection: psycopg.Connection[Any], *, events: Sequence[tuple[UUID, bytes]]) -> int:
+    """Keep the envelopes of events that this database did not append itself; return how many are new (AMB-39)."""
+    arguments = (UuidArray(event_id for event_id, _ in events), ByteaArray(envelope for _, envelope in events))
+    [(kept,)] = call(connection, _ACCEPT, arguments)
+    return kept
 
 
 def advance(

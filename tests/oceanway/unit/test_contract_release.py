@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from oceanway.cli import installing
 from oceanway.contracts.events import EVENTS
 from oceanway.contracts.receipts.registry import RECEIPTS
 from oceanway.contracts.release import CONSUMERS, PROJECTION, application, check_definition
@@ -16,7 +18,9 @@ from seapost.contracts.delivery_set import (
     RequiredProjectionTarget,
     derive,
 )
+from seapost.contracts.events import Event
 from seapost.model.errors import ContractError
+from seapost.outbox.application import Application, Destination
 
 OPERATIONS = ("core_operations", "operations_projector", "OperationsProjectionAppliedReceipt", "1")
 METERING = (
@@ -164,3 +168,20 @@ def test_a_member_that_is_not_its_destinations_own_is_refused(destination: str, 
     with pytest.raises(ContractError) as refused:
         check_definition(_changed(destination, changes))
     assert refused.value.pointer.startswith("/members/")
+
+
+@pytest.mark.req("SET-09", "SET-10")
+def test_a_release_that_sends_an_event_elsewhere_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The definition is judged before the first database is touched."""
+
+    class Elsewhere(Event, type="core.elsewhere.sent@1", producer="core", aggregate="elsewhere"):
+        nothing: str
+
+    astray = Application("astray")
+    astray.route(Elsewhere, Destination("elsewhere"))
+    monkeypatch.setattr(installing, "release", lambda: astray)
+    steps = installing.prepare(tmp_path / "oceanway.toml", server=None, prefix="astray")
+    with pytest.raises(ContractError, match="No such destination"):
+        _ = list(steps)

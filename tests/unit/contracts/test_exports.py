@@ -59,6 +59,7 @@ def test_every_published_structure_is_closed_in_json_schema() -> None:
         "CanonicalEventEnvelope@1",
         "ConsumerReceipt@1",
         "DeliverySetDefinition@1",
+        "ProjectionAppliedReceipt@1",
         "SearchReceipt@1",
         "basket.changed@2.0/2.0",
         "order.placed@1/1",
@@ -106,7 +107,9 @@ def test_the_exported_files_say_the_same_as_the_classes(tmp_path: Path) -> None:
 def test_typescript_has_closed_unions(tmp_path: Path) -> None:
     """The acknowledgement is a union over the registered kinds, the events one over the exact pairs."""
     text = export_typescript(tmp_path, _contracts()).read_text(encoding="utf-8")
-    assert "readonly appliedReceipt: AppliedConsumerReceipt | AppliedSearchReceipt;" in text
+    union = "AppliedConsumerReceipt | AppliedProjectionAppliedReceipt | AppliedSearchReceipt"
+    [line] = [line for line in text.splitlines() if "readonly appliedReceipt:" in line]
+    assert " ".join(line.split()).endswith(f"appliedReceipt: {union};"), line
     assert "readonly projectionTarget: NoProjectionTarget | RequiredProjectionTarget;" in text
     assert 'readonly tenantKind: "organization" | "user";' in text
     assert '{ readonly eventType: "basket.changed@2.0"; readonly eventSchemaVersion: "2.0";' in text

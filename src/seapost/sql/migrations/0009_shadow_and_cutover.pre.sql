@@ -3,6 +3,7 @@
 -- AMB-39). The switch outlives transactions and crashes, so it is one durable row, locked by each of its steps.
 
 alter table seapost.projection_version
+    add column receipt_key text collate "C" check (length(receipt_key) between 1 and 100),  -- what its receipts stand under
     add column claim_token uuid,  -- the only shadow claim that may apply; null: none may
     add column rollback_until timestamptz,  -- a draining version is fed until then
     add column retired_at timestamptz,
@@ -34,6 +35,8 @@ create table seapost.projection_cutover (  -- at most one per projection; its en
     actor text not null check (length(actor) between 1 and 200),
     candidate bytea check (octet_length(candidate) <= 1048576),  -- CutoverCandidate@1, canonical bytes
     readiness_proof bytea check (octet_length(readiness_proof) <= 1048576),  -- CutoverReadinessProof@1, canonical bytes
+    producers text[] collate "C" not null check (cardinality(producers) <= 100),  -- of other databases, who activate after us
+    activated text[] collate "C" not null default '{}',
     foreign key (projection_name, from_version) references seapost.projection_version,
     foreign key (projection_name, to_version) references seapost.projection_version
 );
@@ -104,3 +107,14 @@ create table seapost.projection_table (
     primary key (projection_name, projection_version, schema_name, table_name),
     foreign key (projection_name, projection_version) references seapost.projection_version
 );
+
+do $$
+declare
+    v_table text;
+begin
+    foreach v_table in array array['accepted_event', 'projection_switch', 'projection_support', 'projection_table'] loop
+        execute format('create trigger immutable before update or delete on seapost.%I for each row execute function seapost.refuse_change()', v_table);
+        execute format('create trigger keep before truncate on seapost.%I for each statement execute function seapost.refuse_change()', v_table);
+    end loop;
+    execute 'create trigger keep before truncate on seapost.accepted_event_0001 for each statement execute function seapost.refuse_change()';
+end $$;

@@ -7,7 +7,7 @@ declare
 begin
     foreach v_role in array array[
         'seapost_owner', 'seapost_producer', 'seapost_dispatcher',
-        'seapost_consumer', 'seapost_operator', 'seapost_auditor'
+        'seapost_consumer', 'seapost_operator', 'seapost_auditor', 'seapost_verifier'
     ] loop
         if not exists (select from pg_catalog.pg_roles as r where r.rolname = v_role) then
             begin

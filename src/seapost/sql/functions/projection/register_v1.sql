@@ -29,6 +29,10 @@ begin
             select from seapost.projection_version as v where v.projection_name = p_name) then 'building' else 'active' end,
         seapost.clock_now())
     returning state into v_state;
+    if v_state = 'active' then
+        insert into seapost.projection_pointer (projection_name, projection_version, switched_at)
+        values (p_name, p_version, seapost.clock_now());
+    end if;
     perform seapost.audit_append(p_actor, 'projection.register', p_name || '@' || p_version, null);
     return v_state;
 end $$;
