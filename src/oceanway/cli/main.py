@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from oceanway.cli.commands import bench, cases, demo, gate, init, processes, status, timeline
+from oceanway.cli.commands import bench, cases, demo, gate, init, processes, prove, status, timeline
 from oceanway.cli.exit_codes import ExitCode
 from oceanway.cli.failures import failure_of
 from seapost.cli.output import write_stdout
@@ -50,6 +50,7 @@ app.command("serve")(processes.serve)
 app.command("dispatch")(processes.dispatch)
 app.command("work")(processes.work)
 app.command("status")(status.status)
+app.command("prove")(prove.prove)
 app.command("timeline")(timeline.timeline)
 app.add_typer(cases.case_app, name="case")
 app.add_typer(cases.late_app, name="late")

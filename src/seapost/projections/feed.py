@@ -81,7 +81,7 @@ class Feed:
         return self._pass(after)
 
     def catch_up(self) -> int:
-        """Whole passes until one folds nothing; how many events they folded."""
+        """Whole passes until one folds nothing; how many events they folded. For a source that does not grow."""
         total = 0
         while applied := self._pass(FIRST):
             total += applied

@@ -9,8 +9,9 @@ events come. The claim it takes fences a former rebuild of the same version: wha
 either commits before the claim is granted or is refused.
 
 The source is read in passes, further sources first. A pass folds what has no receipt; an event that waits for an
-earlier revision is met again by the next one. A pass that finds nothing ends the rebuild, and the version follows as a
-shadow. Nothing but the view is changed: the session's role must not be able to append events (F39).
+earlier revision is met again by the next one. A pass that finds less than a batch, and leaves nothing waiting, ends
+the rebuild, and the version follows as a shadow. Nothing but the view is changed: the session's role must not be able
+to append events (F39).
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class RebuildReport:
         waiting: events that still wait for a revision that the source does not hold.
         skipped: events passed over, by policy.
         state: of the version now.
-        is_complete: whether nothing of the source was left.
+        is_complete: whether the last pass left nothing behind; what comes afterwards is for the feed.
     """
 
     applied: int
@@ -141,6 +142,11 @@ class _Counts:
 class _Pass(NamedTuple):
     applied: int
     waiting: int
+
+
+def _is_behind(ended: _Pass, batch: int) -> bool:
+    """Whether another pass is worth it: events come all the time, so the last one never finds nothing at all."""
+    return ended.applied >= batch or bool(ended.applied and ended.waiting)
 
 
 class Rebuild:
@@ -215,13 +221,13 @@ class Rebuild:
                 self._counts.add(self._again(lambda events=events: whole.take_missing(events)))
                 self._tell(progress, first, expected)
                 self._slow_down()
-        passes, ended = 0, _Pass(1, 0)
+        passes, ended = 0, _Pass(settings.batch, 0)
         with ThreadPoolExecutor(settings.workers, "seapost-rebuild") as threads:
-            while ended.applied and not self._stop.is_set():
+            while _is_behind(ended, settings.batch) and not self._stop.is_set():
                 running = [threads.submit(self._one_pass, feeder) for feeder in feeders]
                 ended = self._wait(running, lambda: self._tell(progress, first, expected))
                 passes += 1
-        is_complete = ended == _Pass(0, 0) and not self._counts.skipped and not self._stop.is_set()
+        is_complete = not (ended.waiting or self._counts.skipped or self._stop.is_set())
         with pool.connection() as connection:
             state = store.progress(
                 connection,

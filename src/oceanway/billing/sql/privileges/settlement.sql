@@ -14,3 +14,6 @@ grant execute on function billing.late_command_read_v1, billing.late_command_com
     to oceanway_billing_service, oceanway_billing_consumer;
 
 grant execute on function billing.exposure_chain_read_v1 to oceanway_billing_reader;
+
+-- The auditor's own rights stand behind the proof of the settlement chain (ORD-08).
+grant execute on function billing.settlement_quint to oceanway_auditor;

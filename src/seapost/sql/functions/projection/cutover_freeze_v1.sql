@@ -1,7 +1,7 @@
 -- Purpose: freezes the candidate of a switch in one snapshot: its members, their digest, the receipts it must have, and the
--- border, which are the members without one; and binds a new shadow claim to it (ORD-16, TX-36). What was in flight under the
--- former claim has ended. A candidate that is frozen already is answered again.
--- Locks: the cutover row; the advisory lock "projection claim" of the version, exclusive: call it with a lock_timeout.
+-- border, which are the members without one; and binds a new shadow claim to it (ORD-16, TX-36). What was in flight has ended,
+-- and from now on neither version applies anything outside the border. A candidate that is frozen already is answered again.
+-- Locks: the cutover row; the advisory locks "projection claim" of both versions, exclusive: call it with a lock_timeout.
 -- Errors: SP032 wrong phase; SP033 the version is empty, or lacks more than `p_rest_max` events.
 create or replace function seapost.projection_cutover_freeze_v1(p_name text, p_token uuid, p_rest_max int)
 returns table (claim_token uuid, rest_count bigint)
@@ -18,7 +18,9 @@ declare
     v_problem text;
 begin
     v_cutover := seapost.projection_cutover_hold(p_name, p_token, array['draining_shadow', 'catching_up']);
-    perform pg_advisory_xact_lock(seapost.projection_claim_key(p_name, v_cutover.to_version));
+    perform pg_advisory_xact_lock(k.key) from (
+        select unnest(array[seapost.projection_claim_key(p_name, v_cutover.from_version),
+            seapost.projection_claim_key(p_name, v_cutover.to_version)]) as key order by 1) as k;
     if v_cutover.phase = 'catching_up' then
         return query select v.claim_token, (select count(*) from seapost.projection_candidate_rest as r where r.projection_name = p_name)
         from seapost.projection_version as v where v.projection_name = p_name and v.projection_version = v_cutover.to_version;

@@ -1,7 +1,7 @@
 -- Purpose: the gate of every transaction that applies events to a version of a projection. `p_token` is null for events that
 -- deliveries brought, else the shadow claim they were fed under (AMB-39). While a switch has frozen a candidate, the version
--- it leads to applies only what is inside that border; while the switch drains the version it leaves, that one applies
--- nothing (ORD-15 to ORD-18, AMB-43).
+-- it leads to applies only what is inside that border, and so does the version it leaves, so that readers never go back in time
+-- (F41); while the switch drains the version it leaves, that one applies nothing (ORD-15 to ORD-18, AMB-43).
 -- Locks: the advisory lock "projection claim" of the version, shared, to the end of the transaction: whoever takes it
 -- exclusively has waited for everything in flight.
 -- Errors: SP013 not registered, or retired; SP030 the claim was taken over or paused; SP031 outside the frozen border; SP034 a
@@ -34,6 +34,11 @@ begin
     end if;
     if v_cutover.from_version = p_version and v_cutover.phase = 'draining_active' then
         raise exception using errcode = 'SP034', message = 'a switch of the projection is draining this version',
+            detail = format('%s version %s', p_name, p_version);
+    end if;
+    if v_cutover.from_version = p_version and v_cutover.phase = 'catching_up' and not seapost.projection_within_candidate(
+            p_name, v_cutover.to_version, p_event_ids) then
+        raise exception using errcode = 'SP034', message = 'a switch of the projection has frozen what this version may apply',
             detail = format('%s version %s', p_name, p_version);
     end if;
     if v_cutover.to_version = p_version and (p_event_ids is null or exists (

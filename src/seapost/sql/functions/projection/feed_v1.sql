@@ -1,7 +1,8 @@
 -- Purpose: the next events of the hot source for a version that has no receipt of them, in the order of their identifiers
 -- (AMB-39). Events that a delivery will bring to this very version are left to it. `p_slot` of `p_slots` shares the aggregates
--- between feeders; a bounded claim gets only what is inside its border. A null answer at the end of a pass says nothing about completeness: an event may commit later with a lower
--- identifier, so a pass is repeated.
+-- between feeders. A bounded claim gets what is inside its border, also what a delivery would bring: that one then finds the
+-- receipt. An empty answer says nothing about completeness: an event may commit later with a lower identifier, so a pass is
+-- repeated.
 -- Locks: none.
 -- Errors: SP013 argument; SP030 the claim was taken over or paused.
 create or replace function seapost.projection_feed_v1(
@@ -34,9 +35,9 @@ begin
            and exists (select from seapost.projection_support as u where u.projection_name = p_name
                and u.projection_version = p_version and u.event_type = e.event_type and u.schema_version = e.schema_version)
            and (p_slots = 1 or seapost.projection_slot(e.aggregate_kind, e.aggregate_id, p_slots) = p_slot)
-           and not exists (select from seapost.delivery_set_member as m
+           and (p_is_bounded or not exists (select from seapost.delivery_set_member as m
                where m.definition_id = e.definition_id and m.event_type = e.event_type and m.schema_version = e.schema_version
-                 and m.mandatory and m.projection_name = p_name and m.projection_version = p_version)
+                 and m.mandatory and m.projection_name = p_name and m.projection_version = p_version))
            and not exists (select from seapost.inbox_receipt as i where i.consumer = v_key and i.event_id = e.event_id)
            and (not p_is_bounded or exists (select from seapost.projection_candidate_rest as r
                where r.projection_name = p_name and r.event_id = e.event_id))
