@@ -194,6 +194,7 @@ INVOKER_FUNCTIONS = {
     "projection_enter",
     "projection_open_gaps",
     "projection_slot",
+    "projection_within_candidate",
     "quarantine_once",
     "refuse_change",
     "schema_migration_keep",

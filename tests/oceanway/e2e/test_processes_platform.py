@@ -104,6 +104,10 @@ def test_a_process_writes_no_table_and_reads_none_unless_it_audits(platform: Pla
     assert bool(readable) == (process.kind is Kind.AUDIT)
 
 
+SHAPES_OF_THE_AUDITOR = {Database.BILLING: {"billing.settlement_quint"}}
+"""Pure functions that the views of the settlement chain call as their reader (ORD-08)."""
+
+
 @pytest.mark.req("SEC-01", "SEC-06")
 @each_process
 def test_a_process_executes_what_its_kind_needs_and_no_more(platform: Platform, process: Process) -> None:
@@ -113,8 +117,10 @@ def test_a_process_executes_what_its_kind_needs_and_no_more(platform: Platform, 
     assert ("seapost.delivery_claim_v1" in kernel) == (process.kind is Kind.DISPATCH)
     assert "seapost.outbox_append_v1" not in kernel
     assert ("seapost.inbox_record_v1" in kernel) == (process.kind is Kind.SERVE)
-    if process.kind in {Kind.DISPATCH, Kind.AUDIT}:
+    if process.kind is Kind.DISPATCH:
         assert owners == set()
+    elif process.kind is Kind.AUDIT:
+        assert owners == SHAPES_OF_THE_AUDITOR.get(process.database, set())
     elif process.kind is Kind.SERVE:
         assert owners
         assert {name.partition(".")[0] for name in owners} == {process.subject}
