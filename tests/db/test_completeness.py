@@ -19,6 +19,8 @@ from seapost.projections.completeness import Comparison, compare, prove
 from seapost.projections.observations import Observation, accept, apply_observations
 from seapost.projections.sense import Sense
 from seapost.store import completeness as store
+from seapost.telemetry import metrics
+from seapost.telemetry.catalog import APPLY_SECONDS, NOT_APPLIED, REVISION_GAPS, SCHEMA_REJECTS
 from tests.kit import accounts as kit
 from tests.kit import builders
 from tests.kit.database import DatabaseServer, TestDatabase
@@ -111,6 +113,24 @@ def test_a_certain_gap_is_said_and_stale_never_says_complete(database: TestDatab
     )
     assert proof.document["integrity"] == "failed"
     assert compare(kernel.connection, projection).snapshot_currency == "verified_current"
+
+
+@pytest.mark.req("MET-04")
+def test_the_metrics_of_a_projection_say_what_it_lacks(database: TestDatabase, kernel: Kernel) -> None:
+    """Time to apply, events without receipt, open gaps and refused schemas: each has a line for its consumer."""
+    foreign = kit.moved("harbour", 1, producer="harbour")
+    odd = kit.delivery(builders.envelope(kit.MOVED, payload={"amount": "much"}), "2")
+    _ = asyncio.run(kit.deliver(database, kit.accounts("2", many=False), kit.delivery(foreign, "2"), odd))
+    kernel.append(kit.moved("behind", 2))
+    _ = kit.rebuild(database, kit.accounts("2"))
+    _ = asyncio.run(kit.deliver(database, kit.accounts("2"), kit.delivery(kit.moved("ahead", 2), "2")))
+    proof = prove(kernel.connection, kit.accounts("2"))
+    assert proof.document["eventReceiptAntiJoin"] == 1
+    lines = metrics.exposition().decode().splitlines()
+    mine = {line.partition("{")[0]: line for line in lines if f'consumer="{kit.CONSUMER}"' in line}
+    assert mine[NOT_APPLIED.name].endswith(" 1.0")
+    assert mine[REVISION_GAPS.name].endswith(" 2.0")
+    assert {f"{APPLY_SECONDS.name}_count", SCHEMA_REJECTS.name} <= set(mine)
 
 
 @pytest.mark.req("ORD-14", "NEG-35")

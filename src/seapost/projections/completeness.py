@@ -24,6 +24,7 @@ from seapost.contracts.canonical import check_canonical
 from seapost.model.errors import ContractError, InvalidSetting
 from seapost.projections.sense import Sense
 from seapost.store import completeness as store
+from seapost.telemetry import metrics
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -88,6 +89,8 @@ class Comparison:
 def prove(connection: Connection[Any], projection: Projection, *, rehash: bool = False) -> Proof:
     """Prove how complete a version is, in a transaction of its own; needs the verifier's role.
 
+    The metric of events that were not applied shows what it found (MET-04).
+
     Args:
         rehash: read every envelope and receipt again, instead of trusting the digests beside them.
 
@@ -103,6 +106,7 @@ def prove(connection: Connection[Any], projection: Projection, *, rehash: bool =
     if not isinstance(document, dict):
         message = "The manifest is no object"
         raise ContractError(message, rule="manifest")
+    metrics.receipts_missing(projection.inbox.name, int(str(document["eventReceiptAntiJoin"])))
     return Proof(dict(document), manifest)
 
 
