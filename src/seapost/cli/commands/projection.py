@@ -135,6 +135,7 @@ def follow(
     consumer: ConsumerOption = False,
     dsn: DsnOption = None,
     config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> ExitCode:
     """Feed a version what its deliveries do not bring, until interrupted: a shadow, or one that can be gone back to."""
     found = load_projection(projection)
@@ -143,6 +144,7 @@ def follow(
         with pool.connection() as connection:
             token = projection_feed.claim(connection, target=found.target, actor=actor_name(actor))
         Feed(found, pool, token, on_poison=on_poison).run(stop)
+    _tell(Output(as_json=as_json), found, state="no longer followed")
     return ExitCode.DONE
 
 
